@@ -6,6 +6,7 @@ import contextlib
 
 import numpy as np
 import numpy.typing as npt
+from scipy import stats
 
 from attacks.attempt import Attempt
 from attacks.geometries import as_run, geometries, space_of
@@ -15,7 +16,7 @@ from corpusveil.mechanisms import Mechanism, make, names
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from tests.contracts.statistics import fit_p_value, independence_p_value
-from tests.mechanisms.rays import angles, lower_bound, masses
+from tests.mechanisms.rays import angles, draw, masses
 
 LEVEL = 1e-10
 EPSILON = 1.0
@@ -88,3 +89,28 @@ def _draw(
 ) -> npt.NDArray[np.int32]:
     draws = Draws.of_tokens(key, count, document=f"{mechanism.name} {document} {epsilon}")
     return mechanism.privatize(np.full(count, word, np.int32), epsilon, draws)
+
+
+def lower_bound(
+    mechanism: Mechanism, w: int, other: int, epsilon: float, distance: float, count: int = 100_000
+) -> float:
+    """Return what the realized epsilon is at least, refuted at 1e-9: Clopper-Pearson on fresh samples (§15)."""
+    space = mechanism.space
+
+    def counts(name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        drawn = [draw(mechanism, word, epsilon, count, name) for word in (w, other)]
+        one, two = (np.bincount(ids, minlength=len(space)) for ids in drawn)
+        return one, two
+
+    first, second = counts("choose")
+    order = np.argsort(-(first + 1) / (second + 1), kind="stable")
+
+    def bound(k: int, l: int) -> float:
+        least = stats.beta.ppf(1e-9, k, count - k + 1) if k else 0.0
+        most = stats.beta.ppf(1 - 1e-9, l + 1, count - l) if l < count else 1.0
+        return float(np.log(max(least, 1e-300) / most))
+
+    tried = [order[:size] for size in range(1, len(space))]
+    event = max(tried, key=lambda ids: bound(int(first[ids].sum()), int(second[ids].sum())))
+    first, second = counts("test")
+    return bound(int(first[event].sum()), int(second[event].sum())) / distance

@@ -34,9 +34,9 @@ from corpusveil.jobs.local import Local
 from corpusveil.language.model import load_model
 from corpusveil.language.modelling import build_model
 from corpusveil.sampling.keys import Key
+from corpusveil.search.neighbors import nearest
 from corpusveil.spaces import load_space
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.tour_improvement import nearest
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.parquet import read_table
 from corpusveil.text.policy import TextPolicy

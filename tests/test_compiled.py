@@ -24,7 +24,7 @@ CALLING = (
 DISTANCE = "corpusveil.search.nominations.squared_distance"
 STAMPS = """
 import importlib, json, sys
-names = ["text.text_writer", "text.utf8", "text.output_words", "search.nominations", "kernel.kernel"]
+names = ["text.text_writer", "text.utf8", "text.output_words", "search.nominations", "kernel.chunk"]
 modules = [importlib.import_module(f"corpusveil.{name}") for name in names]
 functions = {f"{m.__name__}.{name}": f for m in modules for name, f in vars(m).items() if hasattr(f, "py_func")}
 print(json.dumps({name: f._cache._cache_file._source_stamp.digest for name, f in functions.items()}))

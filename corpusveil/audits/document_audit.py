@@ -144,13 +144,13 @@ def _check(release: Release, words: int, delta: float, distance: float, level: f
     if isinstance(length, LengthGrid):  # the documents of the cell with the most words of their own
         words = int(length.released(np.array([words]))[0])
     stated = document_figure(mechanism, budget, words, delta, distance, length)
-    shares = budget.of_words(words)
-    pair = _pair(mechanism, max(shares), distance)
+    share = budget.share_of(words)
+    pair = _pair(mechanism, share, distance)
     if pair is None:
         return DocumentCheck(stated, budget, None, None, tuple(reasons))
     if not isinstance(length, LengthGrid):  # documents with noisy lengths have the same number of words only by chance
         release = dataclasses.replace(release, length=None)
-    needed = _needed(mechanism, pair, shares, delta)
+    needed = _needed(mechanism, pair, share, words, delta)
     if needed is not None and needed > stated.epsilon * (1 + TOLERANCE) + TOLERANCE:
         reasons.append(f"{needed:.6g} is needed at delta = {delta:g}, but {stated.epsilon:.6g} is stated")
     shown, counted = _shown(release, pair, words, delta, distance, level)
@@ -171,22 +171,19 @@ def _pair(mechanism: Mechanism, epsilon: float, distance: float) -> tuple[int, i
     return None if best[0] == 0 else best[1:]
 
 
-def _needed(mechanism: Mechanism, pair: tuple[int, int], shares: dict[float, int], delta: float) -> float | None:
+def _needed(mechanism: Mechanism, pair: tuple[int, int], share: float, words: int, delta: float) -> float | None:
     """Return the ε at δ of the pair's own laws, every loss rounded down; None without laws."""
     from dp_accounting.pld import pld_pmf
 
-    step = min(shares) * (1 - 2.0**-20) / 128  # losses that are whole steps stay whole steps, whatever their last bits
-    whole: Any = None
-    for share, count in shares.items():
-        try:
-            first, second = (mechanism.distribution(word, share) for word in pair)
-        except NoClosedForm:
-            return None
-        places = np.floor(np.log(first / second) / step).astype(np.int64)
-        law = np.bincount(places - places.min(), weights=first)
-        each = pld_pmf.DensePLDPmf(step, int(places.min()), law, 0.0, pessimistic_estimate=False)
-        some = each.self_compose(count, 0.0) if count > 1 else each
-        whole = some if whole is None else whole.compose(some)
+    step = share * (1 - 2.0**-20) / 128  # losses that are whole steps stay whole steps, whatever their last bits
+    try:
+        first, second = (mechanism.distribution(word, share) for word in pair)
+    except NoClosedForm:
+        return None
+    places = np.floor(np.log(first / second) / step).astype(np.int64)
+    law = np.bincount(places - places.min(), weights=first)
+    each = pld_pmf.DensePLDPmf(step, int(places.min()), law, 0.0, pessimistic_estimate=False)
+    whole = each.self_compose(words, 0.0) if words > 1 else each
     return float(whole.get_epsilon_for_delta(delta))
 
 
@@ -196,7 +193,7 @@ def _shown(
     """Return the δ that samples show with confidence, and its ε, which is computed from the kernel's readings."""
     kernel, space = release.kernel(), release.mechanism.space
     count = min(MOST, max(FEWEST, TOKENS // words))
-    scores = _scores(release.mechanism, pair, max(release.budget.of_words(words)))
+    scores = _scores(release.mechanism, pair, release.budget.share_of(words))
     sums = []
     epsilon = math.inf
     for word in pair:

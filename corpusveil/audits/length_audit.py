@@ -21,10 +21,10 @@ import pyarrow as pa
 from corpusveil.audits.guarantee_audit import clopper_pearson
 from corpusveil.budget.length import LengthGrid
 from corpusveil.errors import ConflictError
-from corpusveil.kernel.kernel import words_of
 from corpusveil.kernel.lengths import filler_weights
 from corpusveil.sampling.draws import FILLER, Draws
 from corpusveil.sampling.weights import WeightTable
+from corpusveil.spaces.vocabulary import parts
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.release import Release
 
@@ -50,7 +50,7 @@ def length_reasons(release: Release, words: int, level: float) -> list[str]:
     length, space = release.length, release.mechanism.space
     if length is None:
         return []
-    if words_of(space).max() > 1:
+    if any(len(parts(word)) > 1 for word in space.vocabulary.words):
         raise ConflictError(
             "length: this space has collocations, which are written as several words; audit one of single words."
         )
@@ -132,27 +132,16 @@ def _of_fillers(release: Release, first: _Sample, second: _Sample, level: float)
     reasons = []
     if _apart(first.fillers, second.fillers, size, level / 2):
         reasons.append("the fillers depend on the words of the text")
-    share = _share(release, first)
+    if release.budget.per == "document" and not isinstance(release.length, LengthGrid):
+        return reasons  # the words of each document have another epsilon
+    share = release.budget.share_of(int(first.lengths[0]))
     fillers = np.concatenate([first.fillers, second.fillers])
-    if share is None:
-        return reasons
     draws = Draws.of_tokens(release.kernel().draw_key, fillers.size, document="public words")
     drawn = WeightTable(filler_weights(release.mechanism.space, release.policy)).cells(draws.uint64(FILLER))
     public = release.mechanism.privatize(drawn, share, draws).astype(np.int64)
     if _apart(fillers, public, size, level / 2):
         reasons.append("the fillers are not words drawn from the public counts and replaced at the stated epsilon")
     return reasons
-
-
-def _share(release: Release, sample: _Sample) -> float | None:
-    """Return the stated epsilon of each word in documents of the released length.
-
-    None if the words' epsilons differ.
-    """
-    if release.budget.per == "document" and not isinstance(release.length, LengthGrid):
-        return None
-    shares = release.budget.of_words(int(sample.lengths[0]))
-    return next(iter(shares)) if len(shares) == 1 else None
 
 
 def _apart(first: Ints, second: Ints, size: int, level: float) -> bool:

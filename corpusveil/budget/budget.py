@@ -34,12 +34,6 @@ def times(epsilon: float, distance: str) -> str:
     return distance if epsilon == 1 else f"{written(epsilon)} times {distance}"
 
 
-def _check_words(words: int) -> int:
-    if words < 1:
-        raise BadValueError(f"words = {words}: give 1 or more.")
-    return words
-
-
 @dataclass(frozen=True, slots=True)
 class Budget:
     """A budget of ``epsilon`` a token or a document, and how a document's is shared among its tokens.
@@ -82,13 +76,11 @@ class Budget:
             return np.full(whole.size, self.epsilon)
         return grid.share(self.epsilon, np.maximum(whole, 1))
 
-    def of_words(self, words: int) -> dict[float, int]:
-        """Return the epsilons of a document's tokens, each with the number of its tokens.
-
-        All ``words`` of the document are known, replaced, and units of one word.
-        """
-        _check_words(words)
-        return {float(self.shares(np.array([words]))[0]): words}
+    def share_of(self, words: int) -> float:
+        """Return the epsilon of each word of a document whose ``words`` are known, replaced, and units of one word."""
+        if words < 1:
+            raise BadValueError(f"words = {words}: give 1 or more.")
+        return float(self.shares(np.array([words]))[0])
 
     @property
     def factors(self) -> tuple[str, str]:
@@ -105,17 +97,12 @@ class Budget:
     @property
     def share(self) -> str:
         """The share of a replaced word of a document, in words."""
-        fraction = {"uniform": "/ m", "word-share": "/ n"}
-        return f"{written(self.epsilon)} {fraction[self.allocation]}"
+        return f"{written(self.epsilon)} / {'m' if self.allocation == 'uniform' else 'n'}"
 
     @property
     def shared_among(self) -> str:
         """The meaning of the letters in ``share``."""
-        meant = {
-            "uniform": "m replaced words",
-            "word-share": "n words, replaced or not",
-        }
-        return meant[self.allocation]
+        return {"uniform": "m replaced words", "word-share": "n words, replaced or not"}[self.allocation]
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields by name, for a digest or a manifest."""

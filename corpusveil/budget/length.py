@@ -29,11 +29,6 @@ SLACK = 2.0**-20
 """Noise is drawn at epsilon times 1 minus this, so that integer weights never exceed epsilon."""
 
 
-def _check_number(name: str, value: Any, least: float, most: float) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not least <= value <= most:
-        raise BadValueError(f"{name} = {value}: give a number from {least:g} to {most:g}.")
-
-
 @dataclass(frozen=True, slots=True)
 class LengthGrid:
     """Pad documents to the next multiple of ``pad`` words; an empty text gets ``pad`` words, too.
@@ -78,7 +73,9 @@ class LengthNoise:
     policy: ClassVar[str] = "noise"
 
     def __post_init__(self) -> None:
-        _check_number("epsilon", self.epsilon, LEAST_EPSILON, MOST_EPSILON)
+        good = isinstance(self.epsilon, (int, float)) and not isinstance(self.epsilon, bool)
+        if not good or not LEAST_EPSILON <= self.epsilon <= MOST_EPSILON:
+            raise BadValueError(f"epsilon = {self.epsilon}: give a number from {LEAST_EPSILON:g} to {MOST_EPSILON:g}.")
         object.__setattr__(self, "epsilon", float(self.epsilon))
 
     def released(self, words: Int64, draws: Draws) -> Int64:

@@ -5,6 +5,10 @@ least delta for which (x, delta) holds. A ``PrivacyLoss`` bounds it from above f
 allows, in both directions. Such a bound is convex in e^x, so that values on a grid of x, connected by straight lines in
 e^x, bound it everywhere (Doroshenko, Ghazi, Kamath, Kumar, Manurangsi 2022), and bounds of independent tokens compose
 (Zhu, Dong, Wang 2022). Privacy losses of different pairs need not be ordered; the bound is the largest at each x.
+
+Each has ``largest``, the most nats; ``points``, the number of steps from 0 to ``largest`` for which losses are on or
+near the grid; ``rho``, the zero-concentrated bound of the token (Bun, Steinke 2016); and ``deltas``, which returns an
+upper bound of the divergence at each x, ascending, float64 [K] -> float64 [K].
 """
 
 from __future__ import annotations
@@ -12,32 +16,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import ClassVar, TypeAlias
 
 import numpy as np
 
 from corpusveil.arrays import Float64
-
-
-class PrivacyLoss(Protocol):
-    """The privacy loss of one replaced word, at most ``largest`` nats.
-
-    ``points`` is the number of steps from 0 to ``largest`` for which losses are on or near the grid. ``rho`` is the
-    zero-concentrated bound of the token (Bun, Steinke 2016).
-    """
-
-    @property
-    def largest(self) -> float: ...
-
-    @property
-    def points(self) -> int: ...
-
-    @property
-    def rho(self) -> float: ...
-
-    def deltas(self, x: Float64) -> Float64:
-        """Return an upper bound of the hockey-stick divergence at each x, ascending; float64 [K] -> float64 [K]."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +28,7 @@ class Pure:
     """Any pair with log-ratios of at most ``largest``: randomized response bounds it (Kairouz, Oh, Viswanath 2015)."""
 
     largest: float
-    points: int = field(default=1, init=False)
+    points: ClassVar[int] = 1
 
     @property
     def rho(self) -> float:
@@ -66,7 +49,7 @@ class BoundedRange:
     """
 
     largest: float
-    points: int = field(default=32, init=False)
+    points: ClassVar[int] = 32
 
     @property
     def rho(self) -> float:
@@ -106,3 +89,6 @@ class OfLaws:
                 above, below = (np.bincount(place, law, x.size + 1)[::-1].cumsum()[::-1][1:] for law in (p, q))
                 np.maximum(worst, above - np.exp(x) * below, out=worst)
         return worst
+
+
+PrivacyLoss: TypeAlias = Pure | BoundedRange | OfLaws

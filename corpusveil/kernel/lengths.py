@@ -8,18 +8,28 @@ length holds for them (``docs/mathematics.md``, Length).
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 
+from corpusveil.arrays import Bool, UInt64
 from corpusveil.budget.length import Length, LengthNoise
 from corpusveil.errors import ConflictError
+from corpusveil.kernel.chunk import Chunk
 from corpusveil.sampling.draws import FILLER, DrawKey, Draws
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
 from corpusveil.text.languages import function_words
-from corpusveil.text.policy import COLLOCATION_PLACES, DOCUMENT_LENGTH, DROP, KNOWN_WORD, ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import (
+    ALL_ROLES,
+    COLLOCATION_PLACES,
+    DOCUMENT_LENGTH,
+    DROP,
+    KNOWN_WORD,
+    ROLE_NAMES,
+    TextPolicy,
+)
 from corpusveil.text.tokens import Tokens
 
 HIDDEN = ("privatize", "resample", "drop")
@@ -64,7 +74,7 @@ def without_token_count(shown: tuple[str, ...], length: Length | None) -> tuple[
     return shown if length is None else tuple(name for name in shown if name != DOCUMENT_LENGTH)
 
 
-def filler_weights(space: Space, policy: TextPolicy) -> npt.NDArray[np.uint64]:
+def filler_weights(space: Space, policy: TextPolicy) -> UInt64:
     """Return the integer weights that fillers are drawn with, uint64 [V]: the public counts of words that are replaced.
 
     Stop words that are dropped from the text have no count, because they would show which words are fillers.
@@ -82,23 +92,15 @@ def fillers_of(space: Space, policy: TextPolicy) -> WeightTable:
     return WeightTable(filler_weights(space, policy))
 
 
-def at_released_length(
-    tokens: Tokens,
-    roles: npt.NDArray[np.uint8],
-    actions: npt.NDArray[np.uint8],
-    present: npt.NDArray[np.bool_],
-    length: Length,
-    key: DrawKey,
-    tags: npt.NDArray[np.uint64],
-    fillers: WeightTable,
-) -> tuple[Tokens, npt.NDArray[np.uint8]]:
-    """Return the words that D documents are released with, which are all replaced, and their roles.
+def at_released_length(chunk: Chunk, present: Bool, length: Length, key: DrawKey, fillers: WeightTable) -> Chunk:
+    """Return the words that D documents are released with, which are all replaced.
 
     Dropped tokens are gone; fillers have no bytes of the text (``starts`` is ``ends``). ``present`` bool [D] is off for
     missing texts, which have no words.
     """
+    tokens, tags = chunk.tokens, chunk.tags
     size = tokens.offsets.size - 1
-    stays = actions[roles] != DROP
+    stays = chunk.actions[chunk.roles] != DROP
     before = np.concatenate([[0], np.cumsum(stays)])
     own = np.diff(before[tokens.offsets])
     places = np.arange(size, dtype=np.int64)
@@ -114,13 +116,14 @@ def at_released_length(
     starts = tokens.documents[documents + 1].astype(np.int32)
     ends = starts.copy()
     classes, ids = np.full(starts.size, WORD, dtype=np.uint8), np.empty(starts.size, dtype=np.int32)
-    new_roles = np.full(starts.size, KNOWN_WORD, dtype=np.uint8)
+    roles = np.full(starts.size, KNOWN_WORD, dtype=np.uint8)
     ids[fill] = fillers.cells(Draws(key, tags, documents[fill], positions[fill]).uint64(FILLER))
     for new, old in (
-        (starts, tokens.starts), (ends, tokens.ends), (classes, tokens.classes), (ids, tokens.ids), (new_roles, roles)
+        (starts, tokens.starts), (ends, tokens.ends), (classes, tokens.classes), (ids, tokens.ids), (roles, chunk.roles)
     ):  # fmt: skip
         new[is_own] = old[stays]
-    return Tokens(tokens.data, tokens.documents, starts, ends, classes, ids, offsets), new_roles
+    made = Tokens(tokens.data, tokens.documents, starts, ends, classes, ids, offsets)
+    return replace(chunk, tokens=made, roles=roles, by_role=np.bincount(roles, minlength=len(ALL_ROLES)))
 
 
 def length_epsilon(length: Length | None) -> float:

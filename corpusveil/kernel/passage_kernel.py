@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from corpusveil.arrays import Int8, Int32, UInt64
 from corpusveil.budget.accounting import INFINITE, Readings, fixed, joined
 from corpusveil.errors import VersionError
-from corpusveil.kernel.prepared import chunks
+from corpusveil.kernel.prepared import runs
 from corpusveil.passages import pieces
 from corpusveil.passages.overlap import look_once
 from corpusveil.passages.passage_exchange import PassageExchange
@@ -57,27 +57,20 @@ class PassageKernel:
         blank lines between them, and nothing else. Raises UserError when this process splits documents otherwise than
         the release says.
         """
-        texts, column, identities = documents.texts, documents.column, documents.identities
         self._check()
+        texts, store = documents.texts, self.mechanism.store
         if not self.accept_overlap:
-            look_once(self.mechanism.store, texts)
-        data, places = string_buffers(texts)
-        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
-        present = np.asarray(texts.is_valid())
-        parts: list[pa.Array] = []
-        for first, last in chunks(places):
-            bounds = places[first : last + 1]
-            split = pieces_of(self.mechanism.store.tokenizer, data, bounds, self.per, self.most_pieces)
-            points = self.mechanism.store.encoder.of_pieces(split)
-            draws = self._draws(split, column, identities[first:last], data, bounds)
-            out = self.mechanism.privatize(points, self.epsilon, draws)
-            self._count(points, out, present[first:last][split.documents], counts)
-            written = pa.ListArray.from_arrays(
-                split.offsets.astype(np.int32), self.mechanism.store.texts.take(pa.array(out))
-            )
+            look_once(store, texts)
+        counts, parts = Counts(documents=len(texts) - texts.null_count), [pa.array([], pa.large_string())]
+        for some, data, places in runs(documents):
+            counts.input_bytes += int(places[-1] - places[0])
+            split = pieces_of(store.tokenizer, data, places, self.per, self.most_pieces)
+            points = store.encoder.of_pieces(split)
+            out = self.mechanism.privatize(points, self.epsilon, self._draws(split, some, data, places))
+            self._count(points, out, np.asarray(some.texts.is_valid())[split.documents], counts)
+            written = pa.ListArray.from_arrays(split.offsets.astype(np.int32), store.texts.take(pa.array(out)))
             parts.append(pc.binary_join(written, pa.scalar(BETWEEN[self.per], pa.large_string())))
-        whole = pa.concat_arrays(parts) if parts else pa.array([], pa.large_string())
-        return pc.if_else(texts.is_valid(), whole, pa.scalar(None, pa.large_string())), counts
+        return pc.if_else(texts.is_valid(), pa.concat_arrays(parts), pa.scalar(None, pa.large_string())), counts
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
@@ -87,27 +80,26 @@ class PassageKernel:
 
     def account(self, documents: Documents, key: bytes) -> tuple[UInt64, Readings]:
         """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
-        texts, column, identities = documents.texts, documents.column, documents.identities
         self._check()
-        data, places = string_buffers(texts)
         bound = self.mechanism.exchange(self.epsilon).epsilon
         each = np.array([fixed(self.epsilon), fixed(bound)], np.int64)
-        present, spent = np.asarray(texts.is_valid()), list[Readings]()
-        for first, last in chunks(places):
-            tokenizer = self.mechanism.store.tokenizer
-            split = pieces_of(tokenizer, data, places[first : last + 1], self.per, self.most_pieces)
-            size = np.where(present[first:last], np.diff(split.offsets), 0)
+        tags, spent = [np.empty((0, 2), np.uint64)], list[Readings]()
+        for some, data, places in runs(documents):
+            tags.append(self.noise_tags(key, some.column, some.identities, data, places))
+            split = pieces_of(self.mechanism.store.tokenizer, data, places, self.per, self.most_pieces)
+            size = np.where(np.asarray(some.texts.is_valid()), np.diff(split.offsets), 0)
             total, ldp = (np.where(size > INFINITE // reading, INFINITE, size * reading) for reading in each)
             spent.append(Readings(size, total, np.where(size > 0, each[0], 0), ldp))
-        return self.noise_tags(key, column, identities, data, places), joined(spent)
+        return np.concatenate(tags), joined(spent)
 
-    def _draws(self, split: Pieces, column: str, identities: Sequence[Any], data: Any, documents: Any) -> Draws:
+    def _draws(self, split: Pieces, documents: Documents, data: Any, places: Any) -> Draws:
         """Return what the pieces draw; with the same noise, each as if it were a document."""
+        key, column = self.draw_key.tag, documents.column
         if not self.same_noise:
-            tags = self.noise_tags(self.draw_key.tag, column, identities, data, documents)
+            tags = self.noise_tags(key, column, documents.identities, data, places)
             return Draws(self.draw_key, tags, split.documents, split.positions)
         alone = pa.array([split.text(piece) for piece in range(len(split))], pa.large_string())
-        tags = keyed_tags(self.draw_key.tag, column, [b""] * len(split), *string_buffers(alone))
+        tags = keyed_tags(key, column, [b""] * len(split), *string_buffers(alone))
         return Draws(self.draw_key, tags, np.arange(len(split)), np.zeros(len(split), np.int64))
 
     def _count(self, points: Int8, out: Int32, present: Any, counts: Counts) -> None:

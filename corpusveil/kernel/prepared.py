@@ -15,11 +15,12 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.sampling.weights import WeightTable, integer_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
+from corpusveil.storage.documents import Documents
 from corpusveil.text.languages import function_words
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.text_writer import role_table
-from corpusveil.text.tokens import MAX_BYTES, Tokenizer
+from corpusveil.text.tokens import MAX_BYTES, Tokenizer, string_buffers
 from corpusveil.text.word_table import WordTable
 
 if TYPE_CHECKING:
@@ -123,6 +124,13 @@ def chunks(documents: npt.NDArray[np.int64]) -> Iterator[tuple[int, int]]:
         last = min(max(last, first + 1), documents.size - 1)
         yield first, last
         first = last
+
+
+def runs(documents: Documents) -> Iterator[tuple[Documents, npt.NDArray[np.uint8], npt.NDArray[np.int64]]]:
+    """Part documents likewise; yield each run of D, and its texts as they are given, as bytes and int64 [D + 1]."""
+    data, places = string_buffers(documents.texts)
+    for first, last in chunks(places):
+        yield documents.part(first, last), data, places[first : last + 1]
 
 
 def parts_of(data: npt.NDArray[np.uint8], start: int, end: int) -> Iterator[npt.NDArray[np.int64]]:

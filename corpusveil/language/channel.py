@@ -19,8 +19,9 @@ from corpusveil.language.lattice_room import Spoken
 from corpusveil.language.lookup import ROUGH
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.explained import explain, explain_sampled
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import explain, explain_sampled, smoothed
+from corpusveil.mechanisms.risk import smoothed
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 

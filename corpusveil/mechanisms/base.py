@@ -5,7 +5,6 @@ from __future__ import annotations
 import abc
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -231,35 +230,6 @@ class Mechanism(abc.ABC):
             self.check_id(ids.max())
 
 
-class Refuted:
-    """What is stated of a mechanism whose published guarantee is false. Mixed in before the class that samples."""
-
-    __slots__ = ()
-
-    private: ClassVar[bool] = False
-    neighbors: ClassVar[str] = "none"
-    assumptions: ClassVar[tuple[str, ...]] = ()
-    flaw: ClassVar[str]
-    """Why the claim is false."""
-
-    def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
-        return (self.flaw,)
-
-    def plain_ldp(self, epsilon: float) -> Any:  # noqa: ARG002 - at any
-        return None
-
-    def distances(self, word: int, epsilon: float) -> Float64 | None:  # noqa: ARG002 - for none
-        """Return None: nothing is promised."""
-        return None
-
-    def unknown_bound(self, epsilon: float, public: Float64) -> float:  # noqa: ARG002 - at any
-        """Return infinity: some outputs are impossible, or there is no bound on how unlikely they are."""
-        return math.inf
-
-    def unknown_bound_at_most(self, public: Float64) -> float:  # noqa: ARG002 - for any
-        return math.inf
-
-
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -273,19 +243,14 @@ def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
         raise BadValueError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
-def levels(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32 | None]:
-    """Return the distinct epsilons for tables, and the index of each token's epsilon (None: all the first)."""
-    if np.ndim(epsilon) == 0:
-        return [check_epsilon(float(epsilon))], None
-    distinct, which, starts = _runs(epsilon, tokens)
-    return distinct, np.repeat(which, np.diff(starts, append=tokens))
+def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
+    """Yield each different epsilon for tables, and an index of the tokens that have it.
 
-
-def _runs(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32, Int64]:
-    """Return the distinct epsilons for tables, the index of each run of equal ones, and where runs start.
-
-    The tokens of a document mostly share one epsilon, so runs are sorted, not tokens.
+    The tokens of a document mostly share one epsilon, so runs of equal ones are sorted, not tokens.
     """
+    if np.ndim(epsilon) == 0:
+        yield check_epsilon(float(epsilon)), slice(None)
+        return
     values = np.asarray(epsilon, dtype=np.float64)
     if values.shape != (tokens,):
         raise ShapeError(
@@ -296,20 +261,11 @@ def _runs(epsilon: float | Float64, tokens: int) -> tuple[list[float], Int32, In
     if not (np.isfinite(runs).all() and (runs > 0).all()):
         raise BadValueError("epsilon: give finite numbers above 0.")
     distinct, which = np.unique(grid.round_down(runs), return_inverse=True)
-    return distinct.tolist(), which.astype(np.int32), starts
-
-
-def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
-    """Yield each different epsilon for tables, and an index of the tokens that have it."""
-    if np.ndim(epsilon) == 0:
-        yield check_epsilon(float(epsilon)), slice(None)
-        return
-    distinct, which, starts = _runs(epsilon, tokens)
     order = np.argsort(which.astype(np.uint16), kind="stable")  # by radix: linear in the runs, however many epsilons
     sizes = np.diff(starts, append=tokens)[order]
     ends = np.cumsum(sizes)
     index = np.arange(tokens) + np.repeat(starts[order] - (ends - sizes), sizes)
     last = np.cumsum(np.bincount(which, minlength=len(distinct))) - 1
     bounds = [0, *ends[last].tolist()]
-    for value, (first, stop) in zip(distinct, itertools.pairwise(bounds), strict=True):
+    for value, (first, stop) in zip(distinct.tolist(), itertools.pairwise(bounds), strict=True):
         yield value, index[first:stop]

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from corpusveil.arrays import Float64
-from corpusveil.compiled import compiled, njit
+from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.search.nominations import squared_distance
 from corpusveil.spaces import Space
+from corpusveil.spaces.vocabulary import BLOCK
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,18 +56,9 @@ def discrete(space: Space, word: int) -> Float64:
 @functools.lru_cache(maxsize=4)
 def diameter_bound(space: Space) -> float:
     """Return twice the largest distance from the mean vector, an upper bound of the distance of two words."""
-    mean = space.vectors.mean(axis=0, dtype=np.float64)
+    mean, largest = space.vectors.mean(axis=0, dtype=np.float64), 0.0
+    for first in range(0, len(space), BLOCK):
+        gaps = space.vectors[first : first + BLOCK] - mean
+        largest = max(largest, float(np.einsum("vd,vd->v", gaps, gaps).max()))
     # The factor covers what rounding takes off a sum of squares in any order.
-    return 2 * math.sqrt(_largest_squared(space.vectors, mean)) * (1 + 2.0**-30)
-
-
-@compiled
-def _largest_squared(vectors: Any, mean: Any) -> float:
-    largest = 0.0
-    for v in range(vectors.shape[0]):
-        total = 0.0
-        for j in range(vectors.shape[1]):
-            gap = vectors[v, j] - mean[j]
-            total += gap * gap
-        largest = max(largest, total)
-    return largest
+    return 2 * math.sqrt(largest) * (1 + 2.0**-30)

@@ -44,7 +44,7 @@ _FLOOR = np.uint64(weights.FLOOR)
 
 
 @njit(nogil=True, cache=True)
-def _kernel(chunk: Any, point: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any) -> None:
+def kernel_values(chunk: Any, point: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any) -> None:
     """Write ``c_u exp(-s min(d, gamma))`` of a chunk's words, d the distance or its square."""
     squared_distances(chunk, point, out)
     for lane in range(LANES):
@@ -82,7 +82,7 @@ def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, hig
         for k in range(count):
             for r in range(group):
                 part = values[r, k * LANES : (k + 1) * LANES]
-                _kernel(chunks[k], points[r], s, gamma, squared, factors[k], part)
+                kernel_values(chunks[k], points[r], s, gamma, squared, factors[k], part)
                 # Chunk by chunk: this order of summation decides the integers.
                 inside = 0.0
                 for lane in range(LANES):
@@ -102,36 +102,7 @@ def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, hig
             own[word] = np.uint64(0) - running
 
 
-@njit(nogil=True, cache=True)
-def _sums(law: Any, out: Any, low: int, high: int) -> None:
-    vectors, chunks, _, s, gamma, squared, factors = law
-    values = np.empty(LANES)
-    points = np.empty((TOGETHER, chunks.shape[1]))
-    for start in range(low, high, TOGETHER):
-        group = min(TOGETHER, high - start)
-        for r in range(group):
-            place_point(vectors, start + r, points[r])
-            out[start + r] = 0.0
-        for k in range(chunks.shape[0]):
-            for r in range(group):
-                _kernel(chunks[k], points[r], s, gamma, squared, factors[k], values)
-                inside = 0.0
-                for lane in range(LANES):
-                    inside += values[lane]
-                out[start + r] += inside
-
-
-def kernel_sums(blocks: VectorBlocks, s: float, gamma: float = math.inf, factors: Float64 | None = None) -> Float64:
-    """Return ``sum_u c_u exp(-s min(d(w, u), gamma))`` of every word w; ``factors`` c, float64 [V] -> float64 [V].
-
-    The order of summation is fixed, so the sums are equal on every machine.
-    """
-    out = np.empty(blocks.words)
-    in_slices(out.size, _sums, law_of(blocks, s, gamma, False, _padded(blocks, factors)), out)
-    return out
-
-
-def _padded(blocks: VectorBlocks, factors: Float64 | None) -> Float64:
+def padded(blocks: VectorBlocks, factors: Float64 | None) -> Float64:
     """Return the factors by chunk, 0 where a chunk has no word; float64 [C, 32]. None: all are 1."""
     padded = np.zeros(len(blocks.chunks) * LANES)
     padded[: blocks.words] = 1.0 if factors is None else factors
@@ -195,7 +166,7 @@ def _scan(order: Any, ids: Any, blocks: Any, rests: Any, law: Any, scales: Any, 
         rest = rests[t]
         place_point(vectors, word, point)
         for k in range(blocks[t] * per_block, min((blocks[t] + 1) * per_block, chunks.shape[0])):
-            _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
+            kernel_values(chunks[k], point, s, gamma, squared, factors[k], values)
             for u in range(k * LANES, min((k + 1) * LANES, n)):
                 if u != word:
                     weight = _weight(values[u - k * LANES], scales[word])
@@ -217,7 +188,7 @@ def _rows(words: Any, law: Any, own: Any, scales: Any, out: Any, low: int, high:
         word = words[at]
         place_point(vectors, word, point)
         for k in range(chunks.shape[0]):
-            _kernel(chunks[k], point, s, gamma, squared, factors[k], values)
+            kernel_values(chunks[k], point, s, gamma, squared, factors[k], values)
             for u in range(k * LANES, min((k + 1) * LANES, n)):
                 out[at, u] = own[word] if u == word else _weight(values[u - k * LANES], scales[word])
 
@@ -245,7 +216,7 @@ class ExponentialRows:
         n = blocks.words
         self.squared = squared
         self.blocks, self.s, self.gamma = blocks, float(s), float(gamma)
-        self.factors = _padded(blocks, factors)
+        self.factors = padded(blocks, factors)
         self.law = law_of(blocks, self.s, self.gamma, squared, self.factors)
         self.own = np.zeros(n, dtype=np.uint64)
         self.scales = np.zeros(n)

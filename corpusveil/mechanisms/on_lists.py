@@ -81,13 +81,6 @@ class OnLists(Mechanism):
     def arguments(self, table: Any) -> tuple[Any, ...]:
         """Return the arguments of ``loop`` from a table."""
 
-    def _move(self, epsilon: float, ids: Any, chosen: Any, draws: Any) -> Int32:
-        """Replace ids at one epsilon; ``chosen`` uint16 [T] is each token's list, empty when there is one list."""
-        out = np.empty(ids.size, dtype=np.int32)
-        space = self.space
-        self.loop(ids, space.positions, space.lists, chosen, draws, *self.arguments(self.table(epsilon)), out)
-        return out
-
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         count = len(self.space.lists)
@@ -98,7 +91,10 @@ class OnLists(Mechanism):
             chosen = choose(others, count)
         out = np.empty(ids.size, dtype=np.int32)
         for value, at in by_epsilon(epsilon, ids.size):
-            out[at] = self._move(value, ids[at], chosen[at] if count > 1 else chosen, lanes[at])
+            arguments, moved = self.arguments(self.table(value)), np.empty(ids[at].size, dtype=np.int32)
+            lists = chosen[at] if count > 1 else chosen
+            self.loop(ids[at], self.space.positions, self.space.lists, lists, lanes[at], *arguments, moved)
+            out[at] = moved
         return out
 
     def distribution(self, word: int, epsilon: float) -> Float64:
@@ -151,17 +147,12 @@ class OnLists(Mechanism):
 
     def in_reach(self, inputs: Integers, outputs: Integers, epsilon: float, lists: int | None = None) -> Bool:
         """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""
-        inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)
-        for number in range(len(self.space.lists))[:lists]:
-            inside |= self.reaches(number, inputs, outputs, epsilon)
-        return inside
-
-    def reaches(self, number: int, inputs: Integers, outputs: Integers, epsilon: float) -> Bool:
-        """Say which words are within reach of outputs on one list; broadcast."""
         size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
-        place = self.space.positions[number]
-        gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
-        return np.asarray(np.minimum(gaps, size - gaps) <= reach)
+        inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)
+        for place in self.space.positions[:lists]:
+            gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
+            inside |= np.minimum(gaps, size - gaps) <= reach
+        return inside
 
     def apart(self, gaps: Float64, epsilon: float) -> Float64:  # noqa: ARG002 - where it is truncated
         """Return the distance of positions that are ``gaps`` apart. Here: on a path."""
@@ -180,15 +171,11 @@ class OnLists(Mechanism):
         low, high = self.extremes(epsilon)
         return float(np.log(max((public / low).max(), (high / public).max())))
 
-    def over_lists(self) -> str:
-        """Say over how many lists the metric is the maximum; nothing for one list."""
-        count = len(self.space.lists)
-        return "" if count == 1 else f", the largest over {count} lists"
-
     def on_lists(self, gamma: int | None = None) -> str:
         """Describe the metric: steps on a list of this many words, truncated at gamma, over all lists."""
-        steps = f"steps on the {self.shape} of {len(self.space):,} words"
-        return f"{steps if gamma is None else f'min({steps}, {gamma})'}{self.over_lists()}"
+        count, steps = len(self.space.lists), f"steps on the {self.shape} of {len(self.space):,} words"
+        most = "" if count == 1 else f", the largest over {count} lists"
+        return f"{steps if gamma is None else f'min({steps}, {gamma})'}{most}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,10 +23,11 @@ from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import by_epsilon, check_whole
 from corpusveil.mechanisms.distances import OverVectors, discrete
-from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, exponential, squared_distances
+from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
+from corpusveil.search.neighbors import nearest
 from corpusveil.search.nominations import squared_distance
 from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
@@ -58,9 +59,12 @@ def partition(space: Space, size: int) -> Int32:
     The lowest id without a group and its size - 1 nearest words without a group form the next group; when fewer than 2
     size words remain, they are the last group. This depends on the public vectors only.
     """
-    blocks = blocks_of(space)
-    groups = np.full(blocks.words, -1, dtype=np.int32)
-    _divide(blocks.vectors, blocks.chunks, size, groups)
+    groups, group = np.full(len(space), -1, dtype=np.int32), 0
+    left = np.arange(len(space))
+    while left.size >= 2 * size:
+        groups[left[0]] = groups[nearest(space.vectors, int(left[0]), size - 1, left)[0]] = group
+        left, group = left[groups[left] < 0], group + 1
+    groups[left] = group
     return groups
 
 
@@ -79,58 +83,6 @@ def group_sets(space: Space, size: int) -> Sets:
             members[word, 0] = word
             members[word, 1 : words.size] = words[words != word]
     return Sets(members, sizes.astype(np.int64))
-
-
-@njit(nogil=True, cache=True)
-def offer(distances: Any, ids: Any, count: int, distance: float, word: int) -> Any:
-    """Insert a word into a list of at most ``ids.size``, sorted by distance; return its new length."""
-    if count == ids.size and not distance < distances[count - 1]:
-        return count
-    at = count if count < ids.size else count - 1
-    while at > 0 and distances[at - 1] > distance:
-        distances[at] = distances[at - 1]
-        ids[at] = ids[at - 1]
-        at -= 1
-    distances[at] = distance
-    ids[at] = word
-    return min(count + 1, ids.size)
-
-
-@njit(nogil=True, cache=True)
-def _around(vectors: Any, chunks: Any, word: int, groups: Any, kept: Any, ids: Any) -> None:
-    """Write the words nearest to a word, itself left out, among those whose group is -1."""
-    n = vectors.shape[0]
-    point = np.zeros(chunks.shape[1])
-    point[: vectors.shape[1]] = vectors[word]
-    squares = np.empty(LANES)
-    count = 0
-    for k in range(chunks.shape[0]):
-        squared_distances(chunks[k], point, squares)
-        for u in range(k * LANES, min((k + 1) * LANES, n)):
-            if u != word and groups[u] < 0:
-                count = offer(kept, ids, count, squares[u - k * LANES], u)
-
-
-@njit(nogil=True, cache=True)
-def _divide(vectors: Any, chunks: Any, size: int, groups: Any) -> None:
-    left = groups.size
-    kept = np.empty(size - 1)
-    ids = np.empty(size - 1, dtype=np.int32)
-    group = 0
-    for word in range(groups.size):
-        if groups[word] >= 0:
-            continue
-        if left < 2 * size:
-            for u in range(groups.size):
-                if groups[u] < 0:
-                    groups[u] = group
-            return
-        _around(vectors, chunks, word, groups, kept, ids)
-        groups[word] = group
-        for i in range(size - 1):
-            groups[ids[i]] = group
-        left -= size
-        group += 1
 
 
 @njit(nogil=True, cache=True)

@@ -21,10 +21,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float64, Int32, Int64, Integers
+from corpusveil.arrays import Float64, Int32, Integers
 from corpusveil.compiled import njit
 from corpusveil.errors import NoClosedForm
-from corpusveil.mechanisms.base import levels
+from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import FLOOR, TOTAL, check_epsilon
@@ -82,8 +82,9 @@ class OnVectors(OverVectors):
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
         self.prepare()
-        distinct, which = levels(epsilon, ids.size)
-        values = np.full(ids.size, distinct[0]) if which is None else np.array(distinct)[which]
+        values = np.empty(ids.size)
+        for value, at in by_epsilon(epsilon, ids.size):
+            values[at] = value
         out = np.empty(ids.size, dtype=np.int32)
         points = np.empty((min(ids.size, BLOCK), self.space.dimensions))
         for first in range(0, ids.size, BLOCK):
@@ -183,11 +184,6 @@ def exits(space: Space, stretch: bytes = b"") -> Float64:
     directions /= np.linalg.norm(directions, axis=1, keepdims=True)
     if stretch:
         directions = directions @ np.frombuffer(stretch).reshape(space.dimensions, space.dimensions).T
-    return walk(space, words, directions)
-
-
-def walk(space: Space, words: Int64, directions: Float64) -> Float64:
-    """Return the exit from each word in its direction; int64 [R], float64 [R, d] -> float64 [R]."""
     scale = np.ldexp(1.0, -search_of(space).exponent)
     starts = (space.vectors[words] * scale).astype(np.float32)
     rays = directions.astype(np.float32)

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import functools
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -53,22 +53,6 @@ BUILT_IN = "mean"
 ENCODERS: Registry[Any] = Registry("encoder")
 
 
-class Encoder(Protocol):
-    """What makes vectors of pieces; ``name`` has its version, and a store records it."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def dimensions(self) -> int: ...
-
-    def encode(self, texts: pa.Array) -> Int8:
-        """Return the vectors of pieces, large_string [P] without nulls -> int8 [P, d]."""
-
-    def of_pieces(self, pieces: Pieces) -> Int8:
-        """Return the vectors of P pieces of texts, int8 [P, d]."""
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class MeanVectors:
     """What makes vectors of pieces by the words of a space.
@@ -96,6 +80,7 @@ class MeanVectors:
         return self.of_ids(tokens.ids, tokens.offsets)
 
     def of_pieces(self, pieces: Pieces) -> Int8:
+        """Return the vectors of P pieces of texts, int8 [P, d]."""
         return self.of_ids(pieces.tokens.ids, pieces.bounds)
 
     def of_ids(self, ids: Int32, offsets: Int64) -> Int8:
@@ -171,7 +156,7 @@ class OtherVectors:
 
 
 @functools.lru_cache(maxsize=4)
-def encoder_of(space: Space, name: str | None) -> Encoder:
+def encoder_of(space: Space, name: str | None) -> MeanVectors | OtherVectors:
     """Return the encoder of a name, with or without its version; None: the built-in one."""
     plain = BUILT_IN if name is None else name.partition("/")[0]
     return mean_vectors(space) if plain == BUILT_IN else OtherVectors.named(plain)

@@ -18,7 +18,7 @@ import pyarrow as pa
 from corpusveil.arrays import Float64, Int8
 from corpusveil.errors import DataError, MismatchError, VersionError
 from corpusveil.passages import pieces
-from corpusveil.passages.encoder import Encoder, encoder_of, mean_vectors
+from corpusveil.passages.encoder import MeanVectors, OtherVectors, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
@@ -81,7 +81,7 @@ class Store:
         return f"Store({len(self):,} pieces, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
     @property
-    def encoder(self) -> Encoder:
+    def encoder(self) -> MeanVectors | OtherVectors:
         """What makes vectors of pieces."""
         return encoder_of(self.space, self.info.get("encoder"))
 

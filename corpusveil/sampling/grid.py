@@ -42,11 +42,6 @@ def round_down(epsilon: Float64) -> Float64:
     return grid()[np.maximum(index, 0)]
 
 
-def is_on_grid(epsilon: float) -> bool:
-    """Say whether an epsilon above 2^-1000 is a grid value."""
-    return bool(round_down(np.array([epsilon]))[0] == epsilon)
-
-
 @functools.lru_cache(maxsize=64)
 def _largest_counts(budget: float) -> Float64:
     """Return, for grid values in descending order, how many times each fits into the budget, exactly."""

@@ -22,14 +22,14 @@ from decimal import Decimal
 import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int64
-from corpusveil.errors import BadValueError, DataError, UnsetError
+from corpusveil.errors import DataError, UnsetError
 from corpusveil.sampling.weights import ln
-from corpusveil.spaces.tour_improvement import nearest
+from corpusveil.search.neighbors import nearest
+from corpusveil.spaces.grammar import checked
 from corpusveil.spaces.vectors import Vectors
 
 OF_LISTS = 1.0
 """The default B of the lists."""
-LARGEST = 1024.0
 LOOKED_AT = 1024
 """The most words whose nearest neighbor is searched; of more words, evenly spaced ids."""
 
@@ -63,9 +63,7 @@ def settled(balance: float | None, order: str | None, obstacle: str | None) -> B
     others greedy. Raises UserError unless a balance is from 0 to ``LARGEST``.
     """
     if balance is not None:
-        if isinstance(balance, bool) or not isinstance(balance, (int, float)) or not 0 <= balance <= LARGEST:
-            raise BadValueError(f"balance = {balance}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
-        return Balance(float(balance), False, order or ("improved" if balance else "greedy"), "as asked")
+        return Balance(checked("balance", balance), False, order or ("improved" if balance else "greedy"), "as asked")
     if obstacle is not None:
         return Balance(0.0, False, order or "greedy", obstacle)
     return Balance(OF_LISTS, True, order or "improved", "the default where there are public counts")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 from collections.abc import Collection, Sequence
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.arrays import Float32, Int32, Int64
+from corpusveil.arrays import Float32, Int64
 from corpusveil.errors import (
     BadTypeError,
     BadValueError,
@@ -79,11 +78,14 @@ def build_space(
         balance=balance, neighbors=neighbors, grammar=grammar, scale=scale,
     )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
-    counted = embeddings[0].words
-    if only is not None or exclude:
-        embeddings, public = _restricted(embeddings, public, only, exclude)
-    rows = _common_rows(embeddings)
-    words = [embeddings[0].words[row] for row in rows[0]]
+    indices = _rows(embeddings, only, exclude)
+    words = [word for word in indices[0] if all(word in index for index in indices)]
+    if len(words) < 2:
+        names = ", ".join(e.source for e in embeddings)
+        raise DataError(
+            f"{names}: these have {len(words)} words in common, and a space needs at least two; use other embeddings."
+        )
+    rows = [np.array([index[word] for word in words]) for index in indices]
     if not 0 <= lists <= len(words):
         raise BadValueError(f"lists={lists}: give 0 to {len(words)}, since each list starts from another word.")
     vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
@@ -92,7 +94,7 @@ def build_space(
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
     ordered, scales = restricted, None
     if of_use and neighbors is not None:
-        use = neighbors.of(counted, words)
+        use = neighbors.of(embeddings[0].words, words)
         with waiting("learning how words are used"):
             ordered = [with_grammar(v, use, of_use) for v in restricted]
     if chosen.weight:
@@ -108,14 +110,20 @@ def build_space(
         else:
             ordered, scales = weighted
     orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
-    names = [[words[start] for start in ids] for ids in starts]
-    made = _made(embeddings, names, chosen.order, seed)
+    named = [[words[start] for start in ids] for ids in starts]
+    made = _made(embeddings, [*map(len, indices)], named, chosen.order, seed)
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
-    made |= _note(balance, chosen) | use_note
-    if scale is None:
-        return _space(vocabulary, restricted[0], orders, made, call)
-    return _space(vocabulary, scaled(restricted[0], scale), orders, made | {"scale": scale}, call)
+    if balance != 0:
+        made["balance_note"] = chosen.sentence()
+    made |= use_note if scale is None else use_note | {"scale": scale}
+    own = restricted[0] if scale is None else scaled(restricted[0], scale)
+    digest = content_digest(vocabulary, own, orders)
+    info = {
+        "kind": KIND, "version": VERSION, "digest": digest, "words": len(own), "dimensions": int(own.shape[1]),
+        "lists": len(orders), "counts": vocabulary.counts is not None, "call": call, "made": made,
+    }  # fmt: skip
+    return Space(vocabulary, own, orders, digest, None, info)
 
 
 def in_common(space: Space) -> str:
@@ -174,7 +182,7 @@ def _grammar(lists: int, neighbors: Neighbors | None, grammar: float | None) -> 
 
     Raises UserError for a weight that is out of range, or that this space cannot have.
     """
-    obstacle = None
+    obstacle: str | None
     if neighbors is None or not neighbors.counts.size:
         obstacle = "there are no public counts of pairs of words"
     elif not lists:
@@ -183,50 +191,34 @@ def _grammar(lists: int, neighbors: Neighbors | None, grammar: float | None) -> 
         obstacle = neighbors.obstacle
     if grammar is None:
         return (0.0, {}) if obstacle or neighbors is None else (OF_LISTS, _use_note(OF_LISTS, "the default"))
-    if checked(grammar) and obstacle:
+    if checked("grammar", grammar) and obstacle:
         raise UnsetError(
             f"grammar {grammar:g} has no effect: {obstacle}; give counts of pairs in more text, or leave it out."
         )
-    return checked(grammar), _use_note(grammar, "as asked") if grammar else {}
+    return float(grammar), _use_note(grammar, "as asked") if grammar else {}
 
 
 def _use_note(weight: float, why: str) -> dict[str, Any]:
     return {"grammar": weight, "grammar_note": f"Grammar {weight:g} in the order of the lists: {why}."}
 
 
-def _note(balance: float | None, chosen: Balance) -> dict[str, str]:
-    """Return a description's fields for the balance; none unless a balance is requested."""
-    return {} if balance == 0 else {"balance_note": chosen.sentence()}
-
-
-def _made(embeddings: Sequence[Vectors], starts: Sequence[Sequence[str]], order: str, seed: int) -> dict[str, Any]:
-    """Return the description of how a space was made; ``starts`` are the first words of each embedding's lists."""
+def _made(
+    embeddings: Sequence[Vectors], sizes: Sequence[int], starts: Sequence[Sequence[str]], order: str, seed: int
+) -> dict[str, Any]:
+    """Return how a space was made: of how many words of each embedding, and where the lists of each start."""
     pairs = zip(embeddings, starts, strict=True)
     return {
         "by": f"corpusveil {metadata.version('corpusveil')}",
-        "sources": [{"name": e.source, "words": len(e), "dimensions": e.vectors.shape[1]} for e in embeddings],
+        "sources": [
+            {"name": e.source, "words": size, "dimensions": e.vectors.shape[1]}
+            for e, size in zip(embeddings, sizes, strict=True)
+        ],
         "order": order,
         "seed": seed,
         **_hyphens(embeddings),
         **_language(embeddings),
         "lists": [{"source": e.source, "start": start} for e, chosen in pairs for start in chosen],
     }
-
-
-def _space(vocabulary: Vocabulary, vectors: Float32, lists: Int32, made: dict[str, Any], call: str) -> Space:
-    digest = content_digest(vocabulary, vectors, lists)
-    info = {
-        "kind": KIND,
-        "version": VERSION,
-        "digest": digest,
-        "words": len(vectors),
-        "dimensions": int(vectors.shape[1]),
-        "lists": len(lists),
-        "counts": vocabulary.counts is not None,
-        "call": call,
-        "made": made,
-    }
-    return Space(vocabulary, vectors, lists, digest, None, info)
 
 
 def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
@@ -248,27 +240,6 @@ def _language(embeddings: Sequence[Vectors]) -> dict[str, str]:
     return {"language": known.pop()} if known else {}
 
 
-def _restricted(
-    embeddings: Sequence[Vectors], public: Int64 | None, only: Collection[str] | None, exclude: Collection[str]
-) -> tuple[list[Vectors], Int64 | None]:
-    """Return the embeddings with only these words, none of the excluded, and the counts of the first."""
-    kept = None if only is None else set(only)
-    made, counts = [], public
-    for number, embedding in enumerate(embeddings):
-        rows = [row for row in rows_without(embedding.words, exclude) if kept is None or embedding.words[row] in kept]
-        if len(rows) < 2:
-            raise DataError(
-                f"{embedding.source}: the embedding has {len(rows)} of the requested words, and at least two are "
-                "needed."
-            )
-        counted = None if embedding.counts is None else embedding.counts[rows]
-        words = [embedding.words[row] for row in rows]
-        made.append(dataclasses.replace(embedding, words=words, vectors=embedding.vectors[rows], counts=counted))
-        if number == 0 and public is not None:
-            counts = public[rows]
-    return made, counts
-
-
 def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
     if not embeddings:
         raise UnsetError("There is no embedding; give at least one.")
@@ -288,18 +259,22 @@ def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:
     return counts if counts is not None and counts.any() else None
 
 
-def _common_rows(embeddings: Sequence[Vectors]) -> list[Int64]:
-    """Return, for each embedding, the rows of the words that all have, in the first one's order: int64 [V] each."""
-    if len(embeddings) == 1:
-        return [np.arange(len(embeddings[0]))]
-    indices: list[dict[str, int]] = [{word: row for row, word in enumerate(e.words)} for e in embeddings]
-    common = [word for word in embeddings[0].words if all(word in index for index in indices)]
-    if len(common) < 2:
-        names = ", ".join(e.source for e in embeddings)
-        raise DataError(
-            f"{names}: these have {len(common)} words in common, and a space needs at least two; use other embeddings."
-        )
-    return [np.array([index[word] for word in common]) for index in indices]
+def _rows(
+    embeddings: Sequence[Vectors], only: Collection[str] | None, exclude: Collection[str]
+) -> list[dict[str, int]]:
+    """Return, for each embedding, its words that may be in the space, with their rows."""
+    kept = None if only is None else set(only)
+    found = []
+    for embedding in embeddings:
+        rows = rows_without(embedding.words, exclude) if exclude else range(len(embedding))
+        words = ((embedding.words[row], row) for row in rows)
+        found.append({word: row for word, row in words if kept is None or word in kept})
+        if len(found[-1]) < 2:
+            raise DataError(
+                f"{embedding.source}: the embedding has {len(found[-1])} of the requested words, and at least two are "
+                "needed."
+            )
+    return found
 
 
 def _taken(vectors: Float32, rows: Int64) -> Float32:

@@ -27,6 +27,7 @@ from corpusveil.errors import BadValueError
 OF_LISTS = 1.0
 """The default G of the lists where there are pairs."""
 LARGEST = 1024.0
+"""The most that grammar, or frequency (``balance.py``), counts beside meaning."""
 COLUMNS = 2000
 """The most frequent words, each of which is a column twice: as the left and as the right neighbor."""
 DIMENSIONS = 50
@@ -87,11 +88,11 @@ class Neighbors:
         return None
 
 
-def checked(grammar: float) -> float:
-    """Return the weight. Raises UserError unless it is from 0 to ``LARGEST``."""
-    if isinstance(grammar, bool) or not isinstance(grammar, (int, float)) or not 0 <= grammar <= LARGEST:
-        raise BadValueError(f"grammar = {grammar}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
-    return float(grammar)
+def checked(name: str, weight: float) -> float:
+    """Return the weight of that name. Raises UserError unless it is from 0 to ``LARGEST``."""
+    if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= LARGEST:
+        raise BadValueError(f"{name} = {weight}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
+    return float(weight)
 
 
 def with_grammar(vectors: Float32, neighbors: Neighbors, weight: float) -> Float32:

@@ -9,14 +9,16 @@ starts from this order (``tour_improvement.py``).
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64, UInt64
+from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.compiled import njit
+from corpusveil.search.neighbors import nearest, neighbors_among
 from corpusveil.search.nominations import Nominations, least_distance, nominate, squared_distance
-from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve, neighbors_among
+from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve
 from corpusveil.waiting import reached
 
 NOMINEES = 40
@@ -80,26 +82,10 @@ def _lowest_equal(vectors: Float32) -> Int64:
     Equal vectors are adjacent on a greedy tour, by id, so the walk needs only one of them; thousands of equal vectors
     (unknown words at the origin) would otherwise defeat the nominations.
     """
-    _, first, inverse = np.unique(_fingerprints(vectors), return_index=True, return_inverse=True)
-    lowest: Int64 = first[inverse].astype(np.int64)
-    alike = np.flatnonzero(lowest != np.arange(len(vectors)))
-    for i in range(0, len(alike), BLOCK):
-        ids = alike[i : i + BLOCK]
-        by_chance = ids[(vectors[ids] != vectors[lowest[ids]]).any(axis=1)]
-        lowest[by_chance] = by_chance
-    return lowest
-
-
-def _fingerprints(vectors: Float32) -> UInt64:
-    """Return uint64 [V], equal for equal vectors and hardly ever for others."""
-    n, d = vectors.shape
-    # Odd factors: multiplication by them modulo 2^64 loses no bit.
-    odd = np.random.Generator(np.random.PCG64(0)).integers(0, 2**63, d, dtype=np.uint64) * 2 + 1
-    sums = np.empty(n, np.uint64)
-    for i in range(0, n, BLOCK):
-        bits = np.ascontiguousarray(vectors[i : i + BLOCK] + np.float32(0)).view(np.uint32)  # -0 becomes 0
-        sums[i : i + BLOCK] = (bits * odd).sum(axis=1, dtype=np.uint64)
-    return sums
+    first: dict[bytes, int] = {}
+    rows = (vectors[i : i + BLOCK] + np.float32(0) for i in range(0, len(vectors), BLOCK))  # -0 becomes 0
+    digests = (hashlib.blake2b(row.data, digest_size=16).digest() for block in rows for row in block)
+    return np.array([first.setdefault(digest, word) for word, digest in enumerate(digests)], np.int64)
 
 
 def _tour(vectors: Float32, nominations: Nominations, start: int) -> tuple[Int32, int]:
@@ -123,7 +109,7 @@ def _tour(vectors: Float32, nominations: Nominations, start: int) -> tuple[Int32
             rows[unused, renewed.rows.shape[1] :] = renewed.rows[:, :1]
             floors[unused] = renewed.floors
             since, nominated = 0, left
-        word = int(nearest_of(vectors, unused, word)[1])
+        word = int(nearest(vectors, word, 1, unused)[0][0])
         used[word] = True
         order[at] = word
         at, scans, since = at + 1, scans + 1, since + 1
@@ -150,17 +136,3 @@ def _walk(
         order[at] = word
         at += 1
     return at, word
-
-
-@njit(nogil=True, cache=True)
-def nearest_of(vectors: Float32, ids: Int64, word: int) -> tuple[float, int]:
-    """Return the squared distance and the id of the word among ascending ``ids`` nearest to a word, ties by id."""
-    best = np.inf
-    nearest = ids[0]
-    for other in ids:
-        if least_distance(vectors, word, other) < best:
-            squared = squared_distance(vectors, word, other)
-            if squared < best:
-                best = squared
-                nearest = other
-    return best, nearest

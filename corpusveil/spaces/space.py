@@ -108,16 +108,17 @@ class Space:
     @property
     def hyphens(self) -> Hyphens | None:
         """Whether hyphens join words in the training text of the vectors; None if unknown."""
-        made = self.info.get("made")
-        recorded = made.get("hyphens") if isinstance(made, dict) else None
-        return next((choice for choice in HYPHENS if choice == recorded), None)
+        return next((choice for choice in HYPHENS if choice == self._recorded("hyphens")), None)
 
     @property
     def language(self) -> str | None:
         """The language as which the training text of the vectors was read; None if unknown."""
-        made = self.info.get("made")
-        recorded = made.get("language") if isinstance(made, dict) else None
+        recorded = self._recorded("language")
         return str(recorded) if languages.rule(recorded, "name") else None
+
+    def _recorded(self, name: str) -> Any:
+        made = self.info.get("made")
+        return made.get(name) if isinstance(made, dict) else None
 
     def read_in(self, asked: str | None) -> str | None:
         """Return the language in which texts are read for this space: the one ``asked`` for, or that of the space.

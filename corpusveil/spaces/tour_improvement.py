@@ -14,12 +14,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
+from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import called, njit
-from corpusveil.search.nominations import Nominations, least_distance, nominate, squared_distance
+from corpusveil.search.nominations import squared_distance
 
 NEIGHBORS = 10
-NOMINEES = 64
 SMALLEST = 5
 """Lists with fewer words are not changed."""
 FARTHEST = 50_000
@@ -44,45 +43,6 @@ def improve(vectors: Float32, order: Int32, near: Int32) -> Int32:
     return np.roll(tour, -1 - int(edges.argmax())).astype(np.int32)
 
 
-def neighbors(vectors: Float32, k: int) -> Int32:
-    """Return the k nearest other words of each word, nearest first, ties by id: int32 [V, K].
-
-    K is less than k when there are fewer words.
-    """
-    vectors = np.ascontiguousarray(vectors, np.float32)
-    return neighbors_among(k, vectors, nominate(vectors, max(NOMINEES, 4 * k)))
-
-
-def neighbors_among(k: int, vectors: Float32, nominations: Nominations) -> Int32:
-    """Return the result of ``neighbors`` from existing nominations.
-
-    It is exact for any nominations: in doubt, all words are compared.
-
-    Args:
-        k: how many, at least 1.
-        vectors: float32 [V, d], contiguous.
-        nominations: of all of them among all of them; some more than k each.
-    """
-    size = len(vectors)
-    k = min(k, size - 1)
-    near, squares = np.empty((size, k), np.int32), np.empty((size, k), np.float64)
-    unsure = np.zeros(size, np.bool_)
-    _choose(vectors, nominations.rows, nominations.floors, near, squares, unsure)
-    for row in np.flatnonzero(unsure).tolist():
-        near[row] = nearest(vectors, row, k)[0]
-    return near
-
-
-def nearest(vectors: Float32, row: int, k: int) -> tuple[Int32, Float64]:
-    """Return the k words nearest to a word, nearest first, ties by id, and their squared distances.
-
-    Compares all words.
-    """
-    near, squares = np.empty(k, np.int32), np.empty(k, np.float64)
-    _scan_all(vectors, row, near, squares)
-    return near, squares
-
-
 @njit(nogil=True, cache=True)
 def _distance(vectors: Float32, a: int, b: int) -> float:
     return float(np.sqrt(squared_distance(vectors, a, b)))
@@ -95,41 +55,6 @@ def _edges(vectors: Float32, tour: Int64) -> Float64:
     for i in range(len(tour)):
         out[i] = _distance(vectors, tour[i], tour[i + 1 if i + 1 < len(tour) else 0])
     return out
-
-
-@called
-def _insert(vectors: Float32, row: int, other: int, rows: Int32, squares: Float64, used: int) -> int:
-    """Insert a word into the sorted nearest words of ``row``; return their new number."""
-    k = len(rows)
-    if other == row or (used == k and least_distance(vectors, row, other) > squares[k - 1]):
-        return used
-    squared = squared_distance(vectors, row, other)
-    if used == k and (squared > squares[k - 1] or (squared == squares[k - 1] and other > rows[k - 1])):
-        return used
-    at = min(used, k - 1)
-    while at > 0 and (squares[at - 1] > squared or (squares[at - 1] == squared and rows[at - 1] > other)):
-        rows[at] = rows[at - 1]
-        squares[at] = squares[at - 1]
-        at -= 1
-    rows[at] = other
-    squares[at] = squared
-    return min(used + 1, k)
-
-
-@njit(nogil=True, cache=True)
-def _choose(vectors: Float32, nominees: Int32, floors: Float64, near: Int32, squares: Float64, unsure: Bool) -> None:
-    for row in range(len(near)):
-        used = np.int64(0)
-        for nominee in nominees[row]:
-            used = _insert(vectors, row, np.int64(nominee), near[row], squares[row], used)
-        unsure[row] = used < near.shape[1] or not squares[row, -1] < floors[row]
-
-
-@njit(nogil=True, cache=True)
-def _scan_all(vectors: Float32, row: int, near: Int32, squares: Float64) -> None:
-    used = np.int64(0)
-    for other in range(len(vectors)):
-        used = _insert(vectors, row, other, near, squares, used)
 
 
 @called

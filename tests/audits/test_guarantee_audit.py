@@ -17,7 +17,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.audits.guarantee_audit import audit
 from corpusveil.mechanisms import Guarantee, Mechanism, find, make, names
-from corpusveil.mechanisms.base import levels
+from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import gamma_noise
@@ -60,7 +60,7 @@ class Planted(Mechanism):
     def privatize(
         self, ids: npt.NDArray[np.int32], epsilon: float | npt.NDArray[np.float64], draws: Draws
     ) -> npt.NDArray[np.int32]:
-        (value,), _ = levels(epsilon, ids.size)
+        ((value, _),) = by_epsilon(epsilon, ids.size)
         law = self.law(value if self.follows else value * 1.3)
         uniform = (draws.uint64(MECHANISM) >> np.uint64(11)) * 2.0**-53
         if not self.keyed:

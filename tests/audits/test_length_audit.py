@@ -49,11 +49,11 @@ def test_fillers_that_are_not_of_the_public_counts_are_caught(monkeypatch: pytes
 def test_fillers_that_repeat_the_text_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     honest = kernel_module.at_released_length
 
-    def repeating(tokens: Any, *given: Any) -> Any:
-        made, roles = honest(tokens, *given)
-        if tokens.ids.size:
-            made.ids[made.starts == made.ends] = tokens.ids[0]
-        return made, roles
+    def repeating(chunk: Any, *given: Any) -> Any:
+        made = honest(chunk, *given)
+        if chunk.tokens.ids.size:
+            made.tokens.ids[made.tokens.starts == made.tokens.ends] = chunk.tokens.ids[0]
+        return made
 
     monkeypatch.setattr(kernel_module, "at_released_length", repeating)
     assert "depend on the words of the text" in reasons(NOISE)

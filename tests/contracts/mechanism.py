@@ -76,6 +76,8 @@ class MechanismContract:
     sampled: ClassVar[tuple[float, ...]] = (1e-9, 0.1, 1.0, 3.0)
     daily: ClassVar[tuple[float, ...]] = (0.1, 3.0, 1e6)
     """The epsilons of ``make test``, with at most three cases; ``make nightly`` has the others, too."""
+    bad: ClassVar[tuple[tuple[str, Any], ...]] = ()
+    """Parameters that are out of range in the largest space."""
     control: ClassVar[float] = 1.0
     """An epsilon at which the law is neither uniform nor a single word, so that a wrong scale shows."""
 
@@ -318,6 +320,9 @@ class MechanismContract:
                 mechanism.privatize(np.array([0, id, 0], dtype=np.int32), 1.0, draws_of(3))
         with refused("wrong-shape", "draws"):
             mechanism.privatize(ids, 1.0, draws_of(2))
+        for name, value in self.bad:
+            with refused("wrong-value", name):
+                dataclasses.replace(mechanism, **{name: value})
 
     # The value
 

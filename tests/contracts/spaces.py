@@ -26,17 +26,18 @@ def small_space(
     lists: int = 1,
     counts: Sequence[int] | None = None,
     seed: int = 5,
+    vectors: npt.NDArray[np.float32] | None = None,
 ) -> Space:
-    """Return a space with random vectors and random lists."""
+    """Return a space with random vectors, or those given, and random lists."""
     words = words_of(size) if words is None else list(words)
     random = np.random.default_rng(seed)
-    vectors = random.normal(size=(len(words), DIMENSIONS)).astype(np.float32)
+    vectors = random.normal(size=(len(words), DIMENSIONS)).astype(np.float32) if vectors is None else vectors
     orders = [random.permutation(len(words)).astype(np.int32) for _ in range(lists)]
     rows = np.array(orders, dtype=np.int32).reshape(lists, len(words))
     vocabulary = Vocabulary.from_words(words, None if counts is None else np.array(counts, dtype=np.int64))
     digest = content_digest(vocabulary, vectors, rows)
     info = {"kind": KIND, "version": VERSION, "digest": digest}
-    info |= {"words": len(words), "dimensions": DIMENSIONS, "lists": lists}
+    info |= {"words": len(words), "dimensions": vectors.shape[1], "lists": lists}
     return Space(vocabulary, vectors, rows, digest, None, info)
 
 

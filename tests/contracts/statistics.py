@@ -6,30 +6,12 @@ import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
+from corpusveil.audits.guarantee_audit import LEAST, fit_p_value
+
+__all__ = ["LEVEL", "fit_p_value", "independence_p_value"]
+
 LEVEL = 1e-12
 """A sound sampler is rejected once in 10^12 keys; the tests' keys are fixed, so a pass is a pass for good."""
-
-LEAST = 5.0
-
-
-def fit_p_value(samples: npt.NDArray[np.integer], law: npt.NDArray[np.float64]) -> float:
-    """Return the p-value of samples in 0 .. n - 1 under ``law`` float64 [n]; rare cells are counted as one."""
-    counts = np.bincount(samples, minlength=law.size).astype(np.float64)
-    expected = law * samples.size
-    order = np.argsort(-expected, kind="stable")
-    counts, expected = counts[order], expected[order]
-    often = int(np.count_nonzero(expected >= LEAST))
-    rare = expected[often:].sum()
-    if rare >= LEAST:
-        counts, expected = np.append(counts[:often], counts[often:].sum()), np.append(expected[:often], rare)
-    elif often < law.size:
-        if float(stats.poisson.sf(counts[often:].sum() - 1, max(rare, 1e-300))) < LEVEL:
-            return 0.0
-        counts, expected = counts[:often], expected[:often]
-    if counts.size < 2:
-        return 1.0
-    expected *= counts.sum() / expected.sum()
-    return float(stats.chisquare(counts, expected).pvalue)
 
 
 def independence_p_value(first: npt.NDArray[np.integer], second: npt.NDArray[np.integer], cells: int) -> float:

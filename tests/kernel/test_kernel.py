@@ -136,12 +136,8 @@ def test_resampling_looks_at_the_draw_and_at_nothing_else(monkeypatch: pytest.Mo
         texts = [f"{a} {word} {b} ." for word in ("zzone", "Zztwo", "日本", "zz'three", "x" * 500)]
         assert len(set(run(kernel, texts))) == 1
         assert len(set(run(kernel, [f"{a} {number} {b}" for number in ("1", "2,000.5", "3rd", "٣")]))) == 1
-
-
-def test_the_tag_is_all_that_tells_unknown_words_apart() -> None:
-    """Without that trick the outputs differ: the control of the test above."""
-    kernel = release().kernel()
-    assert len(set(run(kernel, ["zzone " * 20, "zztwo " * 20, "zzthr " * 20], ["a"] * 3))) == 3
+    monkeypatch.undo()
+    assert len(set(run(kernel, ["zzone " * 20, "zztwo " * 20, "zzthr " * 20], ["a"] * 3))) == 3, "the tag tells them"
 
 
 # Budgets
@@ -186,12 +182,7 @@ def test_resampled_tokens_count_towards_the_shares(monkeypatch: pytest.MonkeyPat
     assert spy.spent(kernel, " ".join(WORDS[:8])) == [1.0] * 8
     assert spy.spent(kernel, " ".join([*WORDS[:5], "zzunknown", "17", WORDS[7]])) == [1.0] * 6
     assert spy.spent(kernel, " ".join([*WORDS[:8], "me@x.org", "\U0001f600", ".", ","])) == [1.0] * 8
-
-
-def test_a_budget_per_token_is_spent_exactly(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One epsilon for all is not rounded to the grid."""
-    spy = Spy(monkeypatch)
-    assert set(spy.spent(release(budget=Budget(1.234)).kernel(), " ".join(WORDS))) == {1.234}
+    assert set(spy.spent(release(budget=Budget(1.234)).kernel(), " ".join(WORDS))) == {1.234}, "not rounded to the grid"
 
 
 # Secrets

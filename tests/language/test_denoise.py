@@ -18,7 +18,7 @@ import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import InUseError, MismatchError, NotMadeError, OverlapError
 from corpusveil.jobs.local import Local
-from corpusveil.kernel.kernel import picked
+from corpusveil.kernel.kernel import NO_TAGS
 from corpusveil.kernel.prepared import prepare
 from corpusveil.language import denoise as denoise_module
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
@@ -207,9 +207,9 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     kernel = cv.Release(cv.mechanism("ring-geometric", space), budget, text_policy, key=KEY).kernel()
     prepared = prepare(space, text_policy, None)
     data, documents = string_buffers(pa.array(texts, pa.large_string()))
-    tokens, roles, _, words, _ = kernel._parsed(prepared, Texts(data, documents))
-    known, drawn = (picked(tokens, roles, prepared.actions, action) for action in (PRIVATIZE, RESAMPLE))
-    spent = kernel._shares(tokens, known, drawn, words)
+    chunk = kernel._parsed(prepared, Texts(data, documents), NO_TAGS, None)
+    known, drawn = chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE)
+    spent = kernel._shares(chunk, known, drawn)
     order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")
     of_known = (order < known.index.size).nonzero()[0]
     made = denoiser(space, model, budget, policy=text_policy)

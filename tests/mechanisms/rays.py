@@ -1,10 +1,10 @@
-"""Oracles of mechanisms that add noise to vectors: exact laws along rays, and a sampled audit."""
+"""Oracles of mechanisms that add noise to vectors: exact laws along rays."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special, stats
+from scipy import special
 
 from corpusveil.mechanisms import Mechanism
 from tests.contracts.mechanism import draws_of
@@ -48,33 +48,3 @@ def masses(points: Floats, word: int, epsilon: float, rays: Floats) -> Floats:
 def angles(count: int) -> Floats:
     theta = (np.arange(count) + 0.5) * 2 * np.pi / count
     return np.column_stack([np.cos(theta), np.sin(theta)])
-
-
-def sphere(count: int, dimensions: int, seed: int = 17) -> Floats:
-    rays = np.random.default_rng(seed).normal(size=(count, dimensions))
-    return rays / np.linalg.norm(rays, axis=1, keepdims=True)
-
-
-def lower_bound(
-    mechanism: Mechanism, w: int, other: int, epsilon: float, distance: float, count: int = 100_000
-) -> float:
-    """Return what the realized epsilon is at least, refuted at 1e-9: Clopper-Pearson on fresh samples (§15)."""
-    space = mechanism.space
-
-    def counts(name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-        drawn = [draw(mechanism, word, epsilon, count, name) for word in (w, other)]
-        one, two = (np.bincount(ids, minlength=len(space)) for ids in drawn)
-        return one, two
-
-    first, second = counts("choose")
-    order = np.argsort(-(first + 1) / (second + 1), kind="stable")
-
-    def bound(k: int, l: int) -> float:
-        least = stats.beta.ppf(1e-9, k, count - k + 1) if k else 0.0
-        most = stats.beta.ppf(1 - 1e-9, l + 1, count - l) if l < count else 1.0
-        return float(np.log(max(least, 1e-300) / most))
-
-    tried = [order[:size] for size in range(1, len(space))]
-    event = max(tried, key=lambda ids: bound(int(first[ids].sum()), int(second[ids].sum())))
-    first, second = counts("test")
-    return bound(int(first[event].sum()), int(second[event].sum())) / distance

@@ -12,21 +12,16 @@ import pytest
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
-from corpusveil.spaces import Space, Vocabulary
-from corpusveil.spaces.space import KIND, VERSION, content_digest
+from corpusveil.spaces import Space
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
-from tests.contracts.spaces import words_of
+from tests.contracts.spaces import small_space
 
 Floats = npt.NDArray[np.float64]
 
 
 def space_of(vectors: Any) -> Space:
     """Return a space of these vectors, without a list."""
-    vectors = np.asarray(vectors, dtype=np.float32)
-    vocabulary = Vocabulary.from_words(words_of(len(vectors)), None)
-    lists = np.empty((0, len(vectors)), np.int32)
-    digest = content_digest(vocabulary, vectors, lists)
-    return Space(vocabulary, vectors, lists, digest, None, {"kind": KIND, "version": VERSION, "digest": digest})
+    return small_space(len(vectors), lists=0, vectors=np.asarray(vectors, dtype=np.float32))
 
 
 def distances(space: Space) -> Floats:

@@ -15,7 +15,7 @@ from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.search.nearest_words import NearestSearch
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, draw, masses, sphere
+from tests.mechanisms.rays import angles, draw, masses
 from tests.mechanisms.spaces import Floats, distances, normal, space_of
 
 SAMPLES = 100_000
@@ -79,23 +79,6 @@ def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
         sigma = (2 / epsilon) / math.sqrt(math.pi / 2)  # the mean length of a Gaussian in the plane is this sqrt(pi/2)
         noise = np.random.default_rng(1).normal(scale=sigma, size=(SAMPLES, 2))
         assert fit_p_value(NearestSearch.of(PLANE.vectors).nearest(points[word] + noise), law) < LEVEL
-
-
-@pytest.mark.parametrize("rays", [20_000, pytest.param(40_000, marks=nightly)])
-def test_samples_in_ten_dimensions_agree_with_random_rays(rays: int) -> None:
-    """In any dimension random rays estimate the law without bias: every frequency is within 7 standard errors."""
-    space = space_of(normal(12, 10))
-    points, epsilon = space.vectors.astype(np.float64), 3.0
-
-    def worst(word: int, spent: float) -> float:
-        by_ray = masses(points, word, epsilon, sphere(rays, 10))
-        law, error = by_ray.mean(axis=0), by_ray.var(axis=0) / len(by_ray)
-        seen = np.bincount(draw(Cmp(space), word, spent, SAMPLES), minlength=12) / SAMPLES
-        return float((np.abs(seen - law) / np.sqrt(error + law / SAMPLES)).max())
-
-    for word in (0, 5):
-        assert worst(word, epsilon) < 7
-        assert worst(word, 1.15 * epsilon) > 7
 
 
 # What is printed

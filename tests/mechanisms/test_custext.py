@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.custext import CusText
 from corpusveil.mechanisms.on_sets import OnSets, partition
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, TOTAL
-from tests.calls import refused
 from tests.contracts.mechanism import ROUNDING, Case, MechanismContract, matrix
 from tests.mechanisms.spaces import Floats, distances, excess, normal, random_spaces, space_of
 
@@ -64,6 +63,7 @@ class Integers(MechanismContract):
 
 class TestCusText(Integers):
     name = "custext"
+    bad = (("K", 1), ("K", 257), ("K", 2.5), ("eta", 0.0), ("eta", 1.0))
 
     @classmethod
     def cases(cls) -> list[Case]:
@@ -112,9 +112,3 @@ def test_the_promise_holds_on_random_spaces() -> None:
         within = np.where(groups[:, None] == groups[None], 1.0, 1e9)
         refuted += excess(law, within, 0.45 * epsilon) > 0
     assert refuted >= 10
-
-
-def test_bad_parameters_are_refused() -> None:
-    for name, value in (("K", 1), ("K", 257), ("K", 2.5), ("eta", 0.0), ("eta", 1.0)):
-        with refused("wrong-value", name):
-            make("custext", space_of(normal(8, 2)), **{name: value})

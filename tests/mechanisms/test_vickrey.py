@@ -8,7 +8,6 @@ from scipy import special
 
 from corpusveil.mechanisms import make
 from corpusveil.mechanisms.vickrey import first_chances
-from tests.calls import refused
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.rays import angles, draw
@@ -23,6 +22,7 @@ class Contract(ContractWithoutLaw):
     """What holds without a closed form."""
 
     control = 4.0
+    bad = (("t", -0.5), ("t", 1.5), ("t", float("nan")))
     space = space_of(normal(20, 5))
 
     @classmethod
@@ -100,9 +100,3 @@ def test_chances_are_those_of_the_definition() -> None:
     assert chance(0.0, [0, 2], 0.5) == 1.0
     assert chance(0.0, [0, 1], 1.0) == 1.0
     assert chance(1e200, [0, 1], 0.25) == pytest.approx(0.75)
-
-
-def test_parameter_is_checked() -> None:
-    for t in (-0.5, 1.5, float("nan")):
-        with refused("wrong-value", "t"):
-            make("vickrey-cmp", PLANE, t=t)

@@ -7,9 +7,6 @@ import tracemalloc
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from corpusveil.search import nearest_words, slices
 from corpusveil.search.nearest_words import NearestSearch
@@ -88,23 +85,6 @@ def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatc
     assert np.array_equal(NearestSearch.of(vectors).nearest(points), expected)
     monkeypatch.setattr(nearest_words, "error_bound", lambda _dimensions: 0.0)
     assert (NearestSearch.of(vectors).nearest(points) != expected).mean() > 0.01
-
-
-@settings(max_examples=60)
-@given(
-    hnp.arrays(np.int8, st.tuples(st.integers(1, 40), st.integers(1, 5)), elements=st.integers(-3, 3)),
-    st.integers(0, 2**32),
-)
-def test_small_whole_numbers(vectors: npt.NDArray[np.int8], seed: int) -> None:
-    """Ties everywhere: the least id of the nearest, which whole numbers give exactly."""
-    if not vectors.any():
-        vectors = vectors + np.int8(1)
-    points = np.random.default_rng(seed).integers(-6, 7, (30, vectors.shape[1])) / 2
-    squared = ((2 * points[:, None] - 2 * vectors[None].astype(np.int64)) ** 2).sum(axis=2)
-    finder = NearestSearch.of(vectors.astype(np.float32))
-    assert np.array_equal(finder.nearest(points), squared.argmin(axis=1))
-    k = min(3, len(vectors))
-    assert np.array_equal(finder.several(points, k), squared.argsort(axis=1, kind="stable")[:, :k])
 
 
 @pytest.mark.parametrize("factor", [0.0, 2.0**-64, 2.0**64])

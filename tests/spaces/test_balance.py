@@ -7,11 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import DataError
 from corpusveil.spaces.balance import balanced
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
-from tests.calls import refused
 
 SIZE = 120
 COUNTS = np.random.default_rng(5).integers(0, 100_000, SIZE)
@@ -62,25 +60,6 @@ def test_the_coordinate_is_the_formula() -> None:
     np.testing.assert_allclose(space.vectors[:, -1], 0.7 * s * (logs - logs.mean()), rtol=1e-5, atol=1e-6)
     assert space.info["made"]["balance"] == 0.7
     assert space.info["made"]["scales"] == pytest.approx([s])
-
-
-@pytest.mark.parametrize(
-    ("arguments", "refusal"),
-    [
-        ({"balance": 1}, ("missing-setting",)),
-        ({"balance": -1, "counts": COUNTS}, ("wrong-value",)),
-        ({"balance": 1, "counts": np.full(SIZE, 7)}, ("unsuitable-data",)),
-    ],
-)
-def test_what_cannot_be_balanced_is_refused(arguments: dict[str, object], refusal: Any) -> None:
-    with refused(*refusal):
-        build_space(embedding(), **arguments)
-
-
-def test_equal_vectors_are_refused() -> None:
-    same = Vectors(embedding().words, np.ones((SIZE, 3), np.float32))
-    with pytest.raises(DataError):
-        build_space(same, counts=COUNTS, balance=1)
 
 
 def test_words_left_out_do_not_weigh() -> None:

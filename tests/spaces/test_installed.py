@@ -268,10 +268,3 @@ class TestTheUnpackedArchive:
         finally:
             os.umask(before)
         assert Path(str(space.url)).stat().st_mode & 0o777 == 0o700
-
-    def test_of_another_user_is_not_opened(self, here: Path) -> None:
-        """What decides outputs is as closed to others as the rest of the cache."""
-        cv.load_space("en")
-        (here / "cache").chmod(0o777)
-        with refused("untrusted-file", "CORPUSVEIL_CACHE"):
-            cv.load_space("en")

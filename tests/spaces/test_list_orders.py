@@ -5,12 +5,10 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.spaces import list_orders
 from corpusveil.spaces.list_orders import greedy_orders
 
 
@@ -64,9 +62,3 @@ def cases() -> dict[str, np.ndarray]:
 def test_any_small_input_gives_the_brute_force_tour(vectors: np.ndarray, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(vectors) - 1))
     np.testing.assert_array_equal(greedy_orders(vectors, [start])[0], brute_force(vectors, start))
-
-
-def test_different_vectors_of_one_fingerprint_stay_different(monkeypatch: pytest.MonkeyPatch) -> None:
-    vectors = cases()["duplicates"].astype(np.float32)
-    monkeypatch.setattr(list_orders, "_fingerprints", lambda vectors: np.zeros(len(vectors), np.uint64))
-    np.testing.assert_array_equal(greedy_orders(vectors, [9])[0], brute_force(vectors, 9))

@@ -209,6 +209,10 @@ def test_a_scale_is_the_median_distance_of_two_words_and_another_space() -> None
     ("arguments", "refusal"),
     [
         ({"seed": -1}, ("wrong-value", "seed=-1")),
+        ({"balance": 1}, ("missing-setting", "balance")),
+        ({"balance": -1, "counts": np.arange(SIZE)}, ("wrong-value", "balance")),
+        ({"balance": 1, "counts": np.full(SIZE, 7)}, ("unsuitable-data", "the same public count")),
+        ({"grammar": 1.0}, ("missing-setting", "grammar 1 has no effect")),
         ({"scale": 0.0}, ("wrong-value", "scale 0")),
         ({"scale": float("nan")}, ("wrong-value", "scale nan")),
         ({"order": "alphabetical"}, ("wrong-value", "'alphabetical'")),
@@ -221,7 +225,10 @@ def test_arguments_out_of_range_are_named(arguments: dict[str, object], refusal:
         build_space(embedding(), **arguments)  # type: ignore[arg-type]
 
 
-def test_no_common_words_are_refused() -> None:
+def test_embeddings_that_cannot_make_a_space_are_refused() -> None:
+    same = Vectors(embedding().words, np.ones((SIZE, 3), np.float32), "same.txt")
+    with refused("unsuitable-data", "same.txt", "share their vector"):
+        build_space(same, counts=np.arange(SIZE), balance=1)
     with refused("unsuitable-data", "a.txt", "b.txt"):
         build_space([embedding(0, source="a.txt"), embedding(1, ["x", "y"], "b.txt")])
     with pytest.raises(UnsetError):

@@ -74,7 +74,7 @@ def document_figure(
     ``uniform`` counts units, and under ``word-share`` n words form at most n units of equal shares. Raises UserError
     for a mechanism without a guarantee, and for numbers out of range.
     """
-    return figure_of(mechanism, budget.of_words(words), delta, distance, length)
+    return figure_of(mechanism, {budget.share_of(words): words}, delta, distance, length)
 
 
 def figure_of(

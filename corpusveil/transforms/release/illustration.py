@@ -137,7 +137,7 @@ def word_epsilon(budget: Budget) -> float:
     """Return the epsilon of a word; with a budget per document, that of a word among ``DOCUMENT_WORDS``."""
     if budget.per == "token":
         return budget.epsilon
-    return max(budget.of_words(DOCUMENT_WORDS).items(), key=lambda item: item[1])[0]
+    return budget.share_of(DOCUMENT_WORDS)
 
 
 def _built_in(spans: SpanPolicy) -> SpanPolicy | None:

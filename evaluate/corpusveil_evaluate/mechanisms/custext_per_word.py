@@ -11,11 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from corpusveil.mechanisms.base import Refuted
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
+from corpusveil_evaluate.mechanisms.refuted import Refuted
 
 
 @register

@@ -28,7 +28,15 @@ from corpusveil.arrays import Float64
 from corpusveil.budget.privacy_loss import PrivacyLoss
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import Mechanism
-from corpusveil.mechanisms.exponential_rows import ExponentialRows, kernel_sums, place_point, rows_of
+from corpusveil.mechanisms.exponential_rows import (
+    TOGETHER,
+    ExponentialRows,
+    kernel_values,
+    law_of,
+    padded,
+    place_point,
+    rows_of,
+)
 from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vector_blocks import LANES, VectorBlocks, blocks_of, squared_distances
@@ -53,6 +61,35 @@ class Solution:
     s: float
     factors: Float64 | None
     realised: float
+
+
+@njit(nogil=True, cache=True)
+def _sums(law: Any, out: Any, low: int, high: int) -> None:
+    vectors, chunks, _, s, gamma, squared, factors = law
+    values = np.empty(LANES)
+    points = np.empty((TOGETHER, chunks.shape[1]))
+    for start in range(low, high, TOGETHER):
+        group = min(TOGETHER, high - start)
+        for r in range(group):
+            place_point(vectors, start + r, points[r])
+            out[start + r] = 0.0
+        for k in range(chunks.shape[0]):
+            for r in range(group):
+                kernel_values(chunks[k], points[r], s, gamma, squared, factors[k], values)
+                inside = 0.0
+                for lane in range(LANES):
+                    inside += values[lane]
+                out[start + r] += inside
+
+
+def kernel_sums(blocks: VectorBlocks, s: float, gamma: float = math.inf, factors: Float64 | None = None) -> Float64:
+    """Return ``sum_u c_u exp(-s min(d(w, u), gamma))`` of every word w; ``factors`` c, float64 [V] -> float64 [V].
+
+    The order of summation is fixed, so the sums are equal on every machine.
+    """
+    out = np.empty(blocks.words)
+    in_slices(out.size, _sums, law_of(blocks, s, gamma, False, padded(blocks, factors)), out)
+    return out
 
 
 @njit(nogil=True, cache=True)

@@ -24,7 +24,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int32, Integers, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError, NoClosedForm
-from corpusveil.mechanisms.base import Guarantee, Refuted, levels
+from corpusveil.mechanisms.base import Guarantee, by_epsilon
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distances
@@ -34,6 +34,7 @@ from corpusveil.search.nominations import squared_distance
 from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
+from corpusveil_evaluate.mechanisms.refuted import Refuted
 
 NEAR = 64
 """The number of nearest words that are kept; a larger K sorts the whole vocabulary."""
@@ -182,9 +183,9 @@ class TruncatedGumbel(Refuted, OverVectors):
 
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         self.check_tokens(ids, draws)
-        distinct, which = levels(epsilon, ids.size)
-        scales = np.array([self.scale(value) for value in distinct])
-        each = np.full(ids.size, scales[0]) if which is None else scales[which]
+        each = np.empty(ids.size)
+        for value, at in by_epsilon(epsilon, ids.size):
+            each[at] = self.scale(value)
         bounds = np.cumsum(self.counts())
         bounds[-1] = 1.0
         counts = np.searchsorted(bounds, _uniform(draws.uint64(MECHANISM)), side="right") + 1

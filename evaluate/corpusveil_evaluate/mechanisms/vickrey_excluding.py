@@ -12,10 +12,10 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int32
 from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Refuted
 from corpusveil.mechanisms.on_vectors import search_of
 from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vickrey import SUMMARY, TwoNearest, VickreyCmp, VickreyMahalanobis
+from corpusveil_evaluate.mechanisms.refuted import Refuted
 
 
 class Excluding(Refuted, TwoNearest):

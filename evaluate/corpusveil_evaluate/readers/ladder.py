@@ -36,8 +36,9 @@ from corpusveil.language.lookup import pair
 from corpusveil.language.model import LanguageModel, spoken, spoken_by
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
+from corpusveil.mechanisms.explained import CELLS
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import CELLS, TRIGRAMS, Prior, prior_of, word_risk
+from corpusveil.mechanisms.risk import TRIGRAMS, Prior, prior_of, word_risk
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon

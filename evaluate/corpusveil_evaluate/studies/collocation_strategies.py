@@ -15,7 +15,7 @@ from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import UnsetError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.spaces.tour_improvement import neighbors
+from corpusveil.search.neighbors import neighbors
 from corpusveil.text.policy import TextPolicy
 from corpusveil_evaluate.attacks.attribute_inference import relative_gain
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
