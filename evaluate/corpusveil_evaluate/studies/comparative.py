@@ -15,7 +15,7 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
-from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import Tokenizer
 from corpusveil_evaluate.statistics.shared_words import english_share
