@@ -57,10 +57,8 @@ def search_obfuscated(
     pools, rows = [], []
     for query, some in zip(variants.queries, variants.texts, strict=True):
         pool = np.unique(np.concatenate([results.found(once[variant]) for variant in some]))
-        scores = scorer.scores(query, pool)
-        places = best(scores, kept)
         pools.append(pool)
-        rows.append((pool[places], scores[places]))
+        rows.append(pool[best(scorer.scores(query, pool), kept)])
     return Obfuscated(tuple(pools), ranked(rows, kept))
 
 
