@@ -26,8 +26,8 @@ from corpusveil.passages.figures import NEAR_TWIN
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
-from corpusveil_evaluate.utility.text_classifiers import Remembered, model_of
-from corpusveil_evaluate.utility.training_modes import baselines
+from corpusveil_evaluate.utility.text_classifiers import model_of
+from corpusveil_evaluate.utility.training_modes import BASELINE, scores_in
 
 EPSILONS = (4.0, 6.0, 8.0, 10.0, 12.0)
 PUBLIC, TRAINED, CHANCE = 3736, 0.7, 1e-9
@@ -124,7 +124,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
             back = float(np.mean([words_back(task.texts, texts, words)[0] for texts in some]))
             row = (f"words, risk {risk:g}, {text}", epsilon, "", interval([told(texts) for texts in some]))
             shown.rows.append((*row, "", "", back, ""))
-    whole = baselines(task, Remembered(model_of("tfidf", None)), [0])[0]
+    whole = scores_in(BASELINE, task, task, model_of("tfidf"), 0)
     shown.notes += [about, f"Told from originals: {whole.accuracy:.3f}; the most frequent: {whole.floor_accuracy:.3f}."]
     return [shown]
 

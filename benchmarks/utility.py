@@ -52,7 +52,7 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.utility.text_classifiers import Remembered
-from corpusveil_evaluate.utility.training_modes import baselines
+from corpusveil_evaluate.utility.training_modes import BASELINE, scores_in
 
 KEYS = 5
 SHARES = (0.5, 0.3, 0.7)
@@ -328,7 +328,7 @@ def table(size: str, task: str, share: float, cells: Sequence[Cell]) -> Table:
             shown.rows.append((cell.mechanism, cell.way, text, cell.epsilon, nats, *intervals))
     targets(shown, some)
     for label, labelled in sample.labels.items():
-        whole = baselines(labelled, Linear(), [0])[0]
+        whole = scores_in(BASELINE, labelled, labelled, Linear(), 0)
         shown.notes.append(f"{label}, original text: {whole.accuracy:.3f}; constant: {whole.floor_accuracy:.3f}.")
     words = f"the {WORDS[size]:,} most frequent words of en" if WORDS[size] else "all words of en"
     rows = " and ".join(f"{n:,}" for n in SIZES[size][task])

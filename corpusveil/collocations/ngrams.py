@@ -75,30 +75,6 @@ def _gather(
 
 
 @compiled
-def _different(keys: Any) -> Any:
-    """Return the number of different keys among sorted keys."""
-    n = min(keys.size, 1)
-    for k in range(1, keys.size):
-        n += keys[k] != keys[k - 1]
-    return n
-
-
-@compiled
-def _runs(keys: Any, out_keys: Any, out_counts: Any) -> None:
-    """Turn sorted keys into different ones with counts."""
-    n = 0
-    at = 0
-    while at < keys.size:
-        key = keys[at]
-        first = at
-        while at < keys.size and keys[at] == key:
-            at += 1
-        out_keys[n] = key
-        out_counts[n] = at - first
-        n += 1
-
-
-@compiled
 def _merge(a: Any, ca: Any, b: Any, cb: Any, out: Any, cout: Any) -> int:
     i = 0
     j = 0
@@ -215,10 +191,8 @@ class NgramCounter:
     def _sort(self) -> None:
         keys = self._buffer[: self._used]
         keys.sort()
-        size = _different(keys)
-        different, counts = np.empty(size, dtype=np.uint64), np.empty(size, dtype=np.int64)
-        _runs(keys, different, counts)
-        self._runs.add((different, counts))
+        begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]]))
+        self._runs.add((keys[begins], np.diff(begins, append=keys.size)))
         self._used = 0
 
     def finish(self) -> tuple[UInt64, Int64]:

@@ -16,7 +16,6 @@ import numpy.typing as npt
 
 from corpusveil.collocations.collocation_table import Collocations, find_entry
 from corpusveil.compiled import called, compiled, njit
-from corpusveil.errors import not_a_choice
 from corpusveil.spaces import Space
 from corpusveil.text.classes import UNKNOWN
 from corpusveil.text.sentences import ends_and_crossed
@@ -173,10 +172,8 @@ def segment(
     """Split tokens into units.
 
     ``ids`` int32 [T] are the collocations' own word ids, -1 for every other token; ``ends`` bool [T] says which tokens
-    end a sentence, the last of a document among them. Raises UserError for an unknown method.
+    end a sentence, the last of a document among them.
     """
-    if method not in METHODS:
-        raise not_a_choice("tokenizer", method, METHODS)
     lengths = np.zeros(ids.size, dtype=np.int8)
     entries = np.full(ids.size, _NONE, dtype=np.int32)
     table = collocations

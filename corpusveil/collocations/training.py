@@ -22,7 +22,7 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
+from corpusveil.storage.durable import Done, Stage, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.tasks import keyed_digest
@@ -146,7 +146,6 @@ def train_vectors(
     training: Training | None = None,
     *,
     progress: Progress | None = None,
-    watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Train word2vec by gensim on one machine of the engine, into the artifact ``output``; return its description.
 
@@ -161,7 +160,7 @@ def train_vectors(
     stage = Train(files.join(output, WORK), mark, token_files, training, output, progress)
 
     def make() -> dict[str, Any]:
-        (record,) = run(stage, [TrainTask()], engine, watch)
+        (record,) = run(stage, [TrainTask()], engine)
         figures = {"training": dataclasses.asdict(training), **record.figures}
         return fields_of(output, "gensim", figures, token_files)
 

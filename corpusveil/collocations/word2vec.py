@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.errors import ArtefactError, BadValueError, DataError
+from corpusveil.errors import ArtefactError, BadValueError, DataError, below_least
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks, codec_of
@@ -30,42 +30,32 @@ OnProgress = Callable[[float, float], None]
 """Called with the finished share, 0 to 1, and the words per second."""
 
 
+MIN_ALPHA = 1e-4
+"""gensim's last learning rate."""
+
+
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Parameters of word2vec under gensim's names; the defaults are gensim's, but for 300 dimensions.
+    """Parameters of word2vec; those that are not here, and the defaults but for 300 dimensions, are gensim's.
 
     ``sg`` 1 is skip-gram, 0 CBOW; ``workers`` 1 makes training deterministic. Raises UserError for values out of range.
     """
 
     dimensions: int = 300
     window: int = 5
-    negative: int = 5
-    hs: int = 0
     epochs: int = 5
     min_count: int = 5
-    sg: int = 0
-    sample: float = 1e-3
     alpha: float = 0.025
-    min_alpha: float = 1e-4
-    ns_exponent: float = 0.75
-    cbow_mean: int = 1
+    sg: int = 0
     seed: int = 1
     workers: int = 1
 
     def __post_init__(self) -> None:
-        for name in ("dimensions", "window", "negative", "epochs", "min_count", "seed", "workers"):
-            least = 0 if name in {"negative", "seed"} else 1
-            if getattr(self, name) < least:
-                raise BadValueError(f"{name} = {getattr(self, name)}: give at least {least}.")
-        for name in ("hs", "sg", "cbow_mean"):
-            if getattr(self, name) not in (0, 1):
-                raise BadValueError(f"{name} = {getattr(self, name)}: give 0 or 1.")
-        if not self.negative and not self.hs:
-            raise BadValueError("negative = 0 and hs = 0: nothing would be trained; set either.")
-        if not 0 < self.min_alpha <= self.alpha < 1 or not 0 <= self.sample < 1:
-            raise BadValueError(
-                "min_alpha, alpha, sample: these need 0 < min_alpha <= alpha < 1 and 0 <= sample < 1; correct them."
-            )
+        for name in ("dimensions", "window", "epochs", "min_count", "workers"):
+            if getattr(self, name) < 1:
+                raise below_least(name, getattr(self, name), 1)
+        if not MIN_ALPHA <= self.alpha < 1:
+            raise BadValueError(f"alpha = {self.alpha}: give a learning rate from {MIN_ALPHA:g} to below 1.")
 
 
 def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:
@@ -160,8 +150,7 @@ def train(
     if not total:
         raise DataError("There are no tokens to train on; tokenize a corpus with text.")
     model = _model(training, counted)
-    began, trained, share = time.monotonic(), 0, 1 / training.epochs
-    fall = training.alpha - training.min_alpha
+    began, trained, share, fall = time.monotonic(), 0, 1 / training.epochs, training.alpha - MIN_ALPHA
     with tempfile.TemporaryDirectory(prefix="corpusveil-train-") as folder:
         path = str(Path(folder, "tokens.txt"))
         lines, seen = _spool(shards, path)

@@ -21,7 +21,7 @@ from corpusveil.transforms.handshake import python_fault, refuse_other_python
 
 _SENTENCE_TOKENS = 10_000
 """gensim's longest sentence; MLlib's own default would cut at 1,000."""
-_ONLY_GENSIM = ("negative", "hs", "sg", "sample", "min_alpha", "ns_exponent", "cbow_mean", "workers")
+_ONLY_GENSIM = ("sg", "workers")
 
 
 def _sentences(shards: Any) -> Any:

@@ -293,9 +293,9 @@ class Denoiser:
         stops = role == roles.STOP_WORD
         replaced |= stops & (reader.prepared.actions[roles.STOP_WORD] == roles.PRIVATIZE)
         replaced &= tokens.ids < len(self.mechanism.space)
-        masked = _masked(tokens) if reader.masks else np.zeros(len(tokens), np.bool_)
+        masked = _within(_MASKS, tokens) if reader.masks else np.zeros(len(tokens), np.bool_)
         if self.spans:
-            masked |= _of_spans(tokens)
+            masked |= _within(_WRITTEN_FOR_SPANS, tokens)
         kept = stops & ~replaced & (tokens.ids < len(self.mechanism.space)) & ~masked
         return tokens, replaced & ~masked, kept
 
@@ -349,36 +349,26 @@ class Denoiser:
         return budget.shares(whole[document[at]])
 
 
-def _masked(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say which tokens are words of a mask, such as ``[contact]``."""
-    out = np.zeros(len(tokens), np.bool_)
-    data = tokens.data
-    if not data.size:
-        return out
-    starts, ends = tokens.starts.astype(np.int64), tokens.ends.astype(np.int64)
-    open_, close = data[np.maximum(starts - 1, 0)] == ord("["), data[np.minimum(ends, data.size - 1)] == ord("]")
-    for t in np.flatnonzero(open_ & close & (tokens.classes == WORD)).tolist():
-        out[t] = data[starts[t] - 1 : ends[t] + 1].tobytes() in _MASK_BYTES
-    return out
+_MASKS = re.compile(b"|".join(re.escape(mask.encode()) for mask in MASKS))
+_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]|\b[A-Z][A-Z0-9_]*_[0-9A-F]{12}\b")
 
 
 def written_for_spans(tokens: Tokens) -> list[tuple[int, int]]:
     """Return where masks and pseudonyms of spans begin and end in the data of released texts."""
-    return [match.span() for match in _WRITTEN_FOR_SPANS.finditer(tokens.data.tobytes())]
+    return _places(_WRITTEN_FOR_SPANS, tokens)
 
 
-def _of_spans(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say which tokens are within the mask or pseudonym of a span, such as ``[name]`` or ``NAME_7F3A1C02D4E6``."""
-    places = written_for_spans(tokens)
+def _places(pattern: re.Pattern[bytes], tokens: Tokens) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(tokens.data.tobytes())]
+
+
+def _within(pattern: re.Pattern[bytes], tokens: Tokens) -> npt.NDArray[np.bool_]:
+    """Say which tokens are within what a pattern finds, such as ``[name]`` or ``NAME_7F3A1C02D4E6``."""
     inside = np.zeros(tokens.data.size + 1, np.int32)
-    for start, end in places:
+    for start, end in _places(pattern, tokens):
         inside[start] += 1
         inside[end] -= 1
     return np.cumsum(inside)[tokens.starts] > 0
-
-
-_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]|\b[A-Z][A-Z0-9_]*_[0-9A-F]{12}\b")
-_MASK_BYTES = frozenset(mask.encode() for mask in MASKS)
 
 
 @functools.lru_cache(maxsize=2)

@@ -17,8 +17,8 @@ import numpy.typing as npt
 
 from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import ArtefactError, ShapeError, UnknownError, UserError
-from corpusveil.language.fixed import LEAST, ONE
+from corpusveil.errors import ArtefactError, UserError
+from corpusveil.language.fixed import LEAST
 from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
@@ -91,15 +91,6 @@ def _score(before: Any, last: Any, words: Any, arrays: Any, out: Any) -> None:
         out[t] = spoken(context, last[t], words[t], arrays)
 
 
-@compiled
-def _table(contexts: Any, words: Any, arrays: Any, out: Any) -> None:
-    for row in range(contexts.shape[0]):
-        before, last = contexts[row, 0], contexts[row, 1]
-        context = pair(before, last, arrays.regions, arrays.slots) if last >= 0 else -1
-        for k in range(words.size):
-            out[row, k] = spoken(context, last, words[k], arrays)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class LanguageModel:
     """Kneser-Ney trigrams over V words, ids 0 to V - 1 with the most frequent first, and ``<unk>``, id V.
@@ -145,34 +136,6 @@ class LanguageModel:
         out = np.empty(words.size, np.int64)
         _score(before, last, words, self.arrays, out)
         return out
-
-    def log_probability(self, context: Sequence[str], word: str) -> float:
-        """Return ``ln P(word | context)``, which uses the last two words of the context, the nearest last."""
-        last = self.ids(context)[-2:]
-        padded = np.concatenate([np.full(2 - last.size, -1, np.int32), last])
-        return float(self.log_probabilities(padded[None], self.ids([word]))[0, 0])
-
-    def log_probabilities(
-        self, contexts: npt.NDArray[np.integer[Any]], candidates: npt.NDArray[np.integer[Any]]
-    ) -> npt.NDArray[np.float64]:
-        """Return ``ln P(candidate | context)`` of ids, int [N, 2] and [K] -> float64 [N, K], nats.
-
-        A context is the word before the last and the last word, -1 for none; ``unknown`` has the same effect as none. A
-        candidate -1 is ``<unk>``. Raises UserError for an id that is not a word, and for other shapes.
-        """
-        pairs, wanted = np.asarray(contexts), np.asarray(candidates)
-        if pairs.ndim != 2 or pairs.shape[1] != 2 or wanted.ndim != 1:
-            raise ShapeError(f"contexts {pairs.shape}, candidates {wanted.shape}: give the shapes [n, 2] and [k].")
-        for ids in (pairs, wanted):
-            if ids.size and not -1 <= ids.min() <= ids.max() <= self.unknown:
-                raise UnknownError(
-                    f"Word ids of this model are 0 to {self.unknown}, and -1 for a missing or unknown word; give these."
-                )
-        rows = np.where(pairs == self.unknown, -1, pairs).astype(np.int32)
-        columns = np.where(wanted == -1, self.unknown, wanted).astype(np.int32)
-        out = np.empty((len(rows), columns.size), np.int64)
-        _table(rows, columns, self.arrays, out)
-        return out / ONE
 
 
 def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str], reading: ReadingOptions) -> str:

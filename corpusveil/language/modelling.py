@@ -7,21 +7,18 @@ ranges one by one: it holds the data of words and bigrams (some 60 bytes each), 
 
 from __future__ import annotations
 
-import functools
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from corpusveil.arrays import Int32, UInt64
-from corpusveil.collocations import parts
+from corpusveil.arrays import Int32
 from corpusveil.collocations.artifact import (
     EARLIER,
     WORK,
@@ -31,7 +28,7 @@ from corpusveil.collocations.artifact import (
     reading_of,
 )
 from corpusveil.collocations.collocation_table import most_words
-from corpusveil.errors import ArtefactError, BadValueError, DataError, MismatchError, SizeError, missing_parts
+from corpusveil.errors import BadValueError, DataError, MismatchError, SizeError, missing_parts
 from corpusveil.language.fixed import ONE, to_fixed
 from corpusveil.language.lookup import enter, enter_thirds, fill, logs_of, regions_of
 from corpusveil.language.model import (
@@ -42,6 +39,7 @@ from corpusveil.language.model import (
     find,
     sums_of,
 )
+from corpusveil.language.model_stages import SUMS, Gather, Smooth, counts_in, ids_of
 from corpusveil.language.sample import NAME, read_sample
 from corpusveil.language.smoothing import (
     ORDER,
@@ -55,9 +53,9 @@ from corpusveil.language.smoothing import (
     words_of,
 )
 from corpusveil.spaces.installed import FIGURES
-from corpusveil.spaces.vocabulary import Vocabulary, read_vocabulary, write_vocabulary
+from corpusveil.spaces.vocabulary import Vocabulary, write_vocabulary
 from corpusveil.storage import files
-from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
+from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.parquet import read_table, sound
 
@@ -65,7 +63,6 @@ VERSION = 1
 RANGE_NGRAMS = 4 << 20
 """N-grams of one range: about half a gigabyte while it is smoothed."""
 MOST_RANGES = 4096
-BY_BIGRAM, BY_CONTEXT, BY_SUFFIX = "bigrams", "contexts", "suffixes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,101 +84,6 @@ class Pruning:
                 "the count of the shorter n-grams that they contain."
             )
         return words, bigrams, trigrams
-
-
-class GatheredPart(Done):
-    """A part of the counts as sorted keys: their files, and how many trigrams occur once and twice."""
-
-    made: list[str]
-    once: int
-    twice: int
-
-
-class Smoothed(GatheredPart):
-    """A range of keys, smoothed: its files and sizes, and how many bigrams follow one word and two."""
-
-    bigrams: int
-    trigrams: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gather(Stage[GatheredPart]):
-    """Turn one part of the counts into sorted keys, in ``ranges`` ranges."""
-
-    counts: str
-    vocabulary: str
-    least: tuple[int, int, int]
-    ranges: int
-
-    name: ClassVar[str] = "keys"
-
-    def make(self, task: PartTask) -> dict[str, Any]:
-        names = _words(self.vocabulary, self.mark)
-        folder = files.join(self.counts, "ngrams")
-        table = _table(files.join(folder, files.listing(folder)[task.part]))
-        two, counts2 = _ids(self.counts, table, names, 2, self.least[1])
-        three, counts3 = _ids(self.counts, table, names, 3, self.least[2])
-        made = {
-            BY_BIGRAM: self._put(task, BY_BIGRAM, keys_of(two[:, 0], two[:, 1]), counts2),
-            BY_CONTEXT: self._put(task, BY_CONTEXT, keys_of(three[:, 0], three[:, 1]), counts3, three[:, 2]),
-            BY_SUFFIX: self._put(task, BY_SUFFIX, keys_of(three[:, 1], three[:, 2]), counts3),
-        }
-        discounts = Discounts.of(counts3)
-        return {"made": list(made.values()), "once": discounts.once, "twice": discounts.twice}
-
-    def _put(self, task: PartTask, kind: str, keys: UInt64, counts: Any, words: Any = None) -> str:
-        url = self.address("made", f"{stem(task)}-{kind}.parquet")
-        order = np.argsort(keys, kind="stable")
-        columns = {"key": keys[order], "count": counts[order]}
-        if words is not None:
-            columns["word"] = words[order]
-        parts.write(url, pa.table(columns), columns["key"], self.ranges)
-        return url
-
-
-@dataclass(frozen=True, slots=True)
-class Smooth(Stage[Smoothed]):
-    """Smooth one range of keys."""
-
-    made: tuple[str, ...]
-    size: int
-    discount: float
-    complete: bool
-
-    name: ClassVar[str] = "levels"
-
-    def make(self, task: PartTask) -> dict[str, Any]:
-        counted = self._range(task)
-        made = level(counted, self.discount, complete=self.complete)
-        sums = Sums.of(made, counted.counts2, self.size)
-        used = np.flatnonzero(sums.begin + sums.end)
-        tables = {
-            "bigrams": {"key": made.bigrams, "before": made.before, "left": made.left, "after": np.diff(made.starts)},
-            "trigrams": {"word": made.words, "share": made.shares},
-            "sums": {"word": used, **{name: getattr(sums, name)[used] for name in _SUMS}},
-        }
-        urls = []
-        for name, columns in tables.items():
-            urls.append(self.address("made", f"{stem(task)}-{name}.parquet"))
-            with files.open_write(urls[-1]) as file:
-                pq.write_table(pa.table(columns), file, compression="lz4", use_dictionary=False)
-        twos = Discounts.of(made.before)
-        sizes = {"bigrams": made.bigrams.size, "trigrams": made.words.size}
-        return {"made": urls, "once": twos.once, "twice": twos.twice, **sizes}
-
-    def _range(self, task: PartTask) -> Range:
-        columns = []
-        for kind, names in ((BY_BIGRAM, ["count"]), (BY_CONTEXT, ["word", "count"]), (BY_SUFFIX, ["count"])):
-            urls = [url for url in self.made if url.endswith(f"-{kind}.parquet")]
-            tables = list(parts.read(urls, task.part, task.parts))
-            keys = _joined(tables, "key", np.uint64)
-            rest = [_joined(tables, name, np.int32 if name == "word" else np.int64) for name in names]
-            order = np.lexsort((rest[0], keys)) if kind == BY_CONTEXT else np.argsort(keys, kind="stable")
-            columns += [keys[order], *(column[order] for column in rest)]
-        return Range(*columns)
-
-
-_SUMS = ("begin", "totals", "end", "ended")
 
 
 def build_model(
@@ -331,9 +233,9 @@ def model_of_counts(counts: str) -> LanguageModel:
     least = description["options"]["min_count"]
     vocabulary = _vocabulary(counts, least)
     folder = files.join(counts, "ngrams")
-    table = pa.concat_tables([_table(files.join(folder, name)) for name in files.listing(folder)])
+    table = pa.concat_tables([counts_in(files.join(folder, name)) for name in files.listing(folder)])
     names = pa.array(vocabulary.words, pa.string())
-    two, three = (_ids(counts, table, names, n, least) for n in (2, 3))
+    two, three = (ids_of(counts, table, names, n, least) for n in (2, 3))
     return model_of(vocabulary, range_of(*two, *three), least, description["words"], reading_of(counts, description))
 
 
@@ -377,7 +279,7 @@ def _level(bigrams: str, trigrams: str) -> Level:
 
 
 def _sums(urls: Sequence[str], size: int) -> Sums:
-    totals = {name: np.zeros(size, np.int64) for name in _SUMS}
+    totals = {name: np.zeros(size, np.int64) for name in SUMS}
     for url in urls:
         table = _read(url)
         for name, total in totals.items():
@@ -388,7 +290,7 @@ def _sums(urls: Sequence[str], size: int) -> Sums:
 def _vocabulary(counts: str, least: int) -> Vocabulary:
     """Return the words of counts, the most frequent first; ties in alphabetical order."""
     folder = files.join(counts, "ngrams")
-    table = _table(files.join(folder, files.listing(folder)[0]))
+    table = counts_in(files.join(folder, files.listing(folder)[0]))
     words = table.filter(pc.and_(pc.equal(table["n"], 1), pc.greater_equal(table["count"], least)))
     words = words.sort_by([("count", "descending"), ("ngram", "ascending")])
     if not words.num_rows:
@@ -402,32 +304,6 @@ def _counted(vocabulary: Vocabulary) -> npt.NDArray[np.int64]:
     return np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
 
 
-@functools.lru_cache(maxsize=1)
-def _words(url: str, mark: str) -> pa.Array:  # noqa: ARG001 - of which counts
-    return pa.array(read_vocabulary(url).words, pa.string())
-
-
-def _ids(url: str, table: pa.Table, names: pa.Array, n: int, least: int) -> tuple[Any, npt.NDArray[np.int64]]:
-    """Return the n-grams of n words that occur often enough, int32 [K, n], and their counts."""
-    table = table.filter(pc.and_(pc.equal(table["n"], n), pc.greater_equal(table["count"], least)))
-    lists = pc.split_pattern(table["ngram"].combine_chunks(), " ")
-    places = pc.index_in(lists.flatten(), value_set=names)
-    if places.null_count or len(places) != n * table.num_rows:
-        raise ArtefactError(
-            f"{url}: these counts are damaged, since an n-gram has a word that is not counted; count again."
-        )
-    return places.to_numpy().astype(np.int32).reshape(-1, n), table["count"].to_numpy().astype(np.int64)
-
-
-def _table(url: str) -> pa.Table:
-    with sound(f"{url}: these counts could not be read; count again."):
-        return read_table(url, ["ngram", "n", "count"])
-
-
 def _read(url: str) -> pa.Table:
     with sound(f"{url}: this unfinished work is damaged; remove its folder."):
         return read_table(url)
-
-
-def _joined(tables: Sequence[pa.Table], column: str, dtype: Any) -> npt.NDArray[Any]:
-    return np.concatenate([*(table[column].to_numpy() for table in tables), np.empty(0, dtype)])

@@ -118,9 +118,8 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     chosen = needed(settings.embeddings, "embeddings")
     tokens, output = _place(settings, "tokens"), chosen.vectors
     training = Training(
-        dimensions=chosen.dimensions, window=chosen.window, negative=chosen.negative,
-        epochs=chosen.epochs, min_count=chosen.min_count, sg=chosen.sg, sample=chosen.sample, alpha=chosen.alpha,
-        seed=chosen.seed, workers=chosen.threads,
+        dimensions=chosen.dimensions, window=chosen.window, epochs=chosen.epochs, min_count=chosen.min_count,
+        alpha=chosen.alpha, workers=chosen.threads,
     )  # fmt: skip
     with said_when_made(output, watch):
         if chosen.trainer == "spark":

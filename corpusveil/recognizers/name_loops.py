@@ -8,9 +8,7 @@ import numpy as np
 
 from corpusveil.compiled import called, compiled
 from corpusveil.recognizers.cues import (
-    ADDRESS,
     AFTER,
-    AND,
     AT,
     BEFORE,
     CLOSING,
@@ -33,55 +31,45 @@ from corpusveil.recognizers.cues import (
     SUBJECT,
     SUFFIX,
     TITLE,
-    WHEN,
 )
 from corpusveil.recognizers.name_bits import stem
+from corpusveil.recognizers.name_surroundings import (
+    ALONE,
+    CLOSED,
+    HEADER,
+    LAST,
+    NOTHING,
+    TITLED,
+    TOLD,
+    begins_here,
+    breaks,
+    cue_of,
+    ends_run,
+    fills_line,
+    is_date,
+    speaker_at,
+)
 from corpusveil.text import classes
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 
-# What was seen before a run:
-_NOTHING, _GREETED, _CLOSED, _TOLD, _HEADER, _TITLED, _ALONE, _LAST = range(8)
-_SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING | AND
-"""Of the words right before a run, without a mark between."""
 _MOST = 6
 """Parts of a name."""
-
-
-@called
-def _breaks(data: Any, start: int, end: int) -> Any:
-    """Say whether a line breaks in white space."""
-    for at in range(start, end):
-        byte = data[at]
-        if 0x0A <= byte <= 0x0D or (byte == 0x85 and data[at - 1] == 0xC2):
-            return True
-        if (byte == 0xA8 or byte == 0xA9) and data[at - 1] == 0x80 and data[at - 2] == 0xE2:  # U+2028, U+2029
-            return True
-    return False
-
-
-@called
-def _ends_run(data: Any, start: int, end: int) -> Any:
-    """Say whether a line or a column ends in white space."""
-    for at in range(start, end):
-        if data[at] == 0x09:
-            return True
-    return _breaks(data, start, end)
 
 
 @called
 def _is_part(bit: int, case: int, size: int, cue: int, inside: Any) -> Any:
     """Say whether a word can be a part of a name: the first of a run, or one ``inside`` it."""
     is_listed, is_usual = bit & (GIVEN | FAMILY) != 0, bit & PLAIN != 0 or bit & (KNOWN | RARELY) == KNOWN
-    if bit & NEVER or (bit & OTHER and not is_listed and cue == _NOTHING):
+    if bit & NEVER or (bit & OTHER and not is_listed and cue == NOTHING):
         return False
     if case == 0:
-        return (cue == _TITLED and not inside) or (cue != _NOTHING and is_listed and bit & PLAIN == 0)
+        return (cue == TITLED and not inside) or (cue != NOTHING and is_listed and bit & PLAIN == 0)
     if case == 2:
-        return is_listed or not is_usual or cue != _NOTHING
+        return is_listed or not is_usual or cue != NOTHING
     if size == 1 or (size == 2 and bit & (KNOWN | GIVEN | FAMILY) == 0 and inside):
         return True
-    return is_listed or ((cue != _NOTHING or inside) and not is_usual)
+    return is_listed or ((cue != NOTHING or inside) and not is_usual)
 
 
 @called
@@ -97,7 +85,7 @@ def _next_part(
             return np.int64(-1)
         at += 1
     for _ in range(3):
-        if at >= stop or token_classes[at] != _WORD or _ends_run(data, ends[at - 1], starts[at]):
+        if at >= stop or token_classes[at] != _WORD or ends_run(data, ends[at - 1], starts[at]):
             return np.int64(-1)
         if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, np.bool_(True)):
             return np.int64(at)
@@ -110,178 +98,31 @@ def _next_part(
 
 
 @called
-def _begins(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t: int, begin: int) -> Any:
-    """Say whether a sentence, a quotation or a line begins at a token."""
-    if t == begin or _breaks(data, ends[t - 1], starts[t]):
-        return True
-    if token_classes[t - 1] != _PUNCTUATION:
-        return False
-    byte = data[starts[t - 1]]
-    if byte == 0x2E and t - 2 >= begin and ends[t - 2] == starts[t - 1]:
-        return ends[t - 2] - starts[t - 2] > 1 and bits[t - 2] & TITLE == 0
-    if byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A, 0x5D):
-        return True
-    return t - 1 == begin or _breaks(data, ends[t - 2], starts[t - 1])  # after the mark of a quoted line or of an item
-
-
-@called
-def _fills(data: Any, starts: Any, ends: Any, token_classes: Any, cases: Any, t: int, stop: int) -> Any:
-    """Return if a token and what follows are a line of at most three capitalized words: the last, or with a comma."""
-    at, words = t, 0
-    while at < stop and (at == t or not _breaks(data, ends[at - 1], starts[at])):
-        byte = data[starts[at]]
-        if token_classes[at] == _WORD:
-            if cases[at] == 0:
-                return _NOTHING
-            words += 1
-        elif byte in (0x28, 0x7C):  # Ann Lee (Mrs), Ann Lee | Director
-            return _ALONE if words <= 3 else _NOTHING
-        elif byte == 0x2C and words <= 3 and at + 1 < stop and _breaks(data, ends[at], starts[at + 1]):
-            return _LAST
-        elif byte not in (0x2E, 0x2D):
-            return _NOTHING
-        at += 1
-    if words > 3:
-        return _NOTHING
-    return _LAST if at == stop or data[starts[at]] == 0x2D else _ALONE
-
-
-@called
-def _cue(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int) -> Any:
-    """Return what was said right before a word."""
-    at = t - 1
-    if at < begin:
-        return _NOTHING
-    if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[t] - ends[at] == 1 and data[ends[at]] == 0x20:
-        return _NOTHING  # as most
-    is_line = _breaks(data, ends[at], starts[t])
-    while at > begin and data[starts[at]] == 0x3E and token_classes[at] == _PUNCTUATION:  # quoted
-        is_line |= _breaks(data, ends[at - 1], starts[at])
-        at -= 1
-    marked, byte = token_classes[at] == _PUNCTUATION, data[starts[at]]
-    at -= marked and at > begin
-    bit = bits[at]
-    if is_line:  # after a closing, or a line that begins with one
-        for _ in range(12):
-            if bit & CLOSING or at == begin or _breaks(data, ends[at - 1], starts[at]):
-                break
-            at -= 1
-            is_first = at == begin or _breaks(data, ends[at - 1], starts[at]) or data[starts[at - 1]] == 0x3E
-            bit = bits[at] if is_first else np.uint32(0)
-        return _CLOSED if bit & CLOSING else _NOTHING
-    if marked and byte == 0x3A:
-        if data[starts[at]] == 0x29 and at > begin:  # Received by (name):
-            bit = bits[at - 1]
-        if bit & LABEL:
-            return _HEADER
-    if marked and byte == 0x2D and (at == t - 1 or _breaks(data, ends[at], starts[t - 1])):
-        return _CLOSED  # a dash begins the line
-    listed, usual = bits[t] & (GIVEN | FAMILY) != 0, bits[t] & (PLAIN | OTHER) != 0
-    is_title: Any = at - 2 >= begin and bits[at - 2] & TITLE != 0  # Sig.ra
-    usual |= cases[t] == 0 and bits[t] & AFTER != 0
-    if bit & ADDRESS and not (usual and bits[t] & AFTER):  # dr smith, not dr visit
-        is_title |= (
-            cases[t] > 0 or listed or (bits[t] & (KNOWN | RARELY) != KNOWN and cases[at] != 1)
-        )  # not MS sufferers
-    else:  # the judge jackson, not the doctor will
-        is_title |= (cases[at] > 0 and cases[t] > 0) or (listed and not usual)
-    if bit & TITLE and is_title and (not marked or byte == 0x2E):
-        return _TITLED
-    tells = bit & INTRODUCTION or (bit & IS and at > begin and bits[at - 1] & SUBJECT)
-    if tells and (not marked or byte == 0x3A):
-        return _TOLD
-    if bit & GREETING and (
-        _begins(data, starts, ends, token_classes, bits, at, begin) or data[starts[at - 1]] == 0x2C
-    ):  # dear Ann, dear Bob
-        return _GREETED
-    if bit & CLOSING and (marked or _begins(data, starts, ends, token_classes, bits, at, begin)):
-        return _CLOSED
-    if not marked and bit & CLOSING and at > begin and bits[at - 1] & CLOSING:
-        return _CLOSED
-    joins: Any = (not marked and bit & AND != 0) or (marked and byte == 0x26)
-    if joins or (marked and byte in (0x2C, 0x2F)):  # From: Sarah Lee, Bob Stone; Hi Ann and Bob
-        for _ in range(12):
-            if at <= begin or _breaks(data, ends[at - 1], starts[at]):
-                break
-            at -= 1
-            if data[starts[at]] == 0x3A and at > begin:
-                return _HEADER if bits[at - 1] & LABEL else _NOTHING
-            if joins and bits[at] & IS and at > begin and bits[at - 1] & SUBJECT:
-                return _GREETED
-            if joins and bits[at] & GREETING and _begins(data, starts, ends, token_classes, bits, at, begin):
-                return _GREETED
-            joins &= cases[at] > 0 or bits[at] & (TITLE | AND) != 0 or token_classes[at] == _PUNCTUATION
-    return _NOTHING
-
-
-@called
-def _is_date(token_classes: Any, bits: Any, t: int, begin: int, stop: int) -> Any:
-    """Say whether a number, another day or month, or a word such as *since* stands beside a day or month."""
-    for at in range(max(begin, t - 2), min(stop, t + 3)):
-        if at != t and (token_classes[at] == _NUMBER or bits[at] & DATE):
-            return True
-    return t > begin and bits[t - 1] & WHEN != 0
-
-
-@called
-def _speaks(data: Any, starts: Any, ends: Any, token_classes: Any, t: int, last: int, begin: int, stop: int) -> Any:
-    """Return 1 if what begins a line stands as who speaks in a chat does, 2 if also a time or brackets say so, else 0.
-
-    *Ann: hi*, *[10:12] Ann: hi*, *10:12 - Ann Lee: hi*, *<Ann> hi*, and *Ann 10:12* or *Ann [10:12]* of a line.
-    """
-    before = data[starts[t - 1]] if t > begin and token_classes[t - 1] == _PUNCTUATION else 0
-    is_line: Any = t == begin or _breaks(data, ends[t - 1], starts[t])
-    at = t - 2 if (before == 0x2D and starts[t] > ends[t - 1]) or before == 0x3C else t - 1
-    is_time = at - 1 > begin and token_classes[at] == _NUMBER and data[ends[at - 1] - 1] == 0x3A
-    timed = before == 0x5D or (is_time and starts[at] == ends[at - 1])
-    timed |= (
-        before != 0x3C and at > begin and ends[at] - starts[at] == 2 and data[ends[at] - 1] | 0x20 == 0x6D
-    )  # am, PM
-    if last + 1 >= stop or _breaks(data, ends[last], starts[last + 1]):
-        return 0
-    mark = data[starts[last + 1]]
-    if mark == 0x3E:
-        at = t - 2 - (before != 0x3C)  # <v Ann>
-        if (
-            at + 1 < begin
-            or data[starts[at + 1]] != 0x3C
-            or (before == 0x3C and (last + 2 >= stop or starts[last + 2] == ends[last + 1]))
-        ):
-            return 0
-        return 2 * (at < begin or _breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
-    if mark == 0x3A and starts[last + 1] == ends[last] and (last + 2 == stop or starts[last + 2] > ends[last + 1]):
-        return 2 if timed else 1 if is_line else 0
-    time = last + 1 + (mark == 0x5B)
-    is_time = time + 2 < stop and token_classes[time] == _NUMBER and token_classes[time + 2] == _NUMBER
-    return 2 * (is_line and is_time and data[starts[time + 1]] == 0x3A and starts[time + 2] == ends[time + 1])
-
-
-@called
 def _name_at(
     data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int, stop: int
 ) -> Any:
     """Return the last token of the name that begins at a word, -1 if none does."""
     bit, case = bits[t], cases[t]
-    cue = _cue(data, starts, ends, token_classes, bits, cases, t, begin)
-    if case == 0 and cue == _NOTHING:  # two names in small letters, or one that nothing else is called
+    cue = cue_of(data, starts, ends, token_classes, bits, cases, t, begin)
+    if case == 0 and cue == NOTHING:  # two names in small letters, or one that nothing else is called
         pair = bit & GIVEN and t + 1 < stop and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
-        if pair and not _breaks(data, ends[t], starts[t + 1]):
+        if pair and not breaks(data, ends[t], starts[t + 1]):
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
         is_given, is_nick = bit & (GIVEN | PLAIN | OTHER) == GIVEN, bit & (KNOWN | PLAIN | OTHER) == 0
-        speaks = _speaks(data, starts, ends, token_classes, t, t, begin, stop)
+        speaks = speaker_at(data, starts, ends, token_classes, t, t, begin, stop)
         is_said = (said & BEFORE and is_given) or (speaks == 1 and is_given) or (speaks > 1 and is_nick)
         return np.int64(t if is_said else -1)
     if case == 1 and ends[t] - starts[t] == 1:  # P.S.
         first = t if data[starts[t]] == 0x50 else t - 2
         if first >= begin and first + 2 < stop and data[starts[first]] == 0x50 and data[starts[first + 2]] == 0x53:
             return np.int64(-1)
-    if cue == _NOTHING and t > begin and _breaks(data, ends[t - 1], starts[t]):
-        cue = _fills(data, starts, ends, token_classes, cases, t, stop)
+    if cue == NOTHING and t > begin and breaks(data, ends[t - 1], starts[t]):
+        cue = fills_line(data, starts, ends, token_classes, cases, t, stop)
     if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
         return np.int64(-1)
-    begins = _begins(data, starts, ends, token_classes, bits, t, begin)
-    if bit & (GREETING | CLOSING) and (begins or cue == _CLOSED):
+    begins = begins_here(data, starts, ends, token_classes, bits, t, begin)
+    if bit & (GREETING | CLOSING) and (begins or cue == CLOSED):
         return np.int64(-1)  # a cue itself, as the next
     if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
         return np.int64(-1)
@@ -314,27 +155,27 @@ def _name_at(
     ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
     behind = last + 1 + (last + 1 < stop and data[starts[last + 1]] == 0x2C and starts[last + 1] == ends[last])
     suffixed = behind < stop and bits[behind] & SUFFIX != 0 and (cases[behind] > 0 or bits[behind] & TITLE == 0)
-    if suffixed and not _ends_run(data, ends[behind - 1], starts[behind]):  # Ann Lee, Jr.
+    if suffixed and not ends_run(data, ends[behind - 1], starts[behind]):  # Ann Lee, Jr.
         last = np.int64(behind)
         is_name |= listed or strange > 0
-    if cue == _TITLED:
+    if cue == TITLED:
         return last
-    follows = last + 1 < stop and token_classes[last + 1] == _WORD and not _breaks(data, ends[last], starts[last + 1])
+    follows = last + 1 < stop and token_classes[last + 1] == _WORD and not breaks(data, ends[last], starts[last + 1])
     after = bits[last + 1] if follows else np.uint32(0)
     is_subject = (before | ago) & BEFORE != 0 or after & AFTER != 0
-    if parts == 1 and bit & DATE and cue < _ALONE and _is_date(token_classes, bits, t, begin, stop):
+    if parts == 1 and bit & DATE and cue < ALONE and is_date(token_classes, bits, t, begin, stop):
         return np.int64(-1)
-    speaks = _speaks(data, starts, ends, token_classes, t, last, begin, stop)
+    speaks = speaker_at(data, starts, ends, token_classes, t, last, begin, stop)
     if speaks and (strange > 0 or (listed and speaks > 1)) and words == 0 and others < parts:
         return last
-    if cue >= _ALONE:
+    if cue >= ALONE:
         alone = parts == 1 and bit & (PLAIN | OTHER) != 0
-        is_name |= (listed and (cue == _LAST or not alone)) or strange > 0
+        is_name |= (listed and (cue == LAST or not alone)) or strange > 0
         is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
         is_name &= parts > 1 or bit & DATE == 0
     elif cue:
-        is_name |= listed or strange > 0 or not follows or cue == _TOLD
-        is_name &= others < parts or cue in (_CLOSED, _HEADER)  # not in "I am English", "hello London"
+        is_name |= listed or strange > 0 or not follows or cue == TOLD
+        is_name &= others < parts or cue in (CLOSED, HEADER)  # not in "I am English", "hello London"
     else:
         if begins and t > begin and strange:  # the last word
             is_name |= last + 1 == stop and parts <= 2
@@ -430,7 +271,7 @@ def again(
             is_other = before & AT != 0 or (follows and (cases[t + 1] > 0 or bits[t + 1] & FIRM != 0))  # House Bill
             is_other |= t > begin and data[starts[t - 1]] == 0x2D and ends[t - 1] == starts[t]
             unsure: Any = bit & (OTHER | FIRM) != 0 or cases[t] != 2
-            unsure |= bit & PLAIN != 0 and _begins(data, starts, ends, token_classes, bits, t, begin)
+            unsure |= bit & PLAIN != 0 and begins_here(data, starts, ends, token_classes, bits, t, begin)
             if unsure and is_other:
                 continue
             for part in parts[: min(count, parts.size)]:

@@ -22,7 +22,6 @@ import functools
 import gzip
 from dataclasses import dataclass, field
 from importlib import resources
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -38,9 +37,8 @@ from corpusveil.recognizers.cues import (
 from corpusveil.recognizers.name_bits import add_bits, look_up
 from corpusveil.recognizers.name_loops import again, runs
 from corpusveil.spaces import Space
-from corpusveil.text.output_words import concatenate
+from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.spans import Declared, Spans
-from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
@@ -68,7 +66,7 @@ def _tables() -> tuple[tuple[WordTable, npt.NDArray[np.uint32]], ...]:
     """Return the words with bits, and the cues among them, which are few enough for a processor's cache."""
     bits = listed_bits()
     return tuple(
-        (WordTable.build(*concatenate([word.encode() for word in some])), np.array([*some.values()], np.uint32))
+        (WordTable.of_words(some), np.array([*some.values()], np.uint32))
         for some in (bits, {word: bit for word, bit in bits.items() if bit >= GREETING})
     )
 
@@ -85,7 +83,7 @@ class Names:
         counts = np.full(len(self.space), np.inf) if self.space.counts is None else self.space.counts
         vocabulary, (lists, listed) = self.space.vocabulary, _tables()[0]
         bits = np.where(counts * 1e6 < RARE * counts.sum(), KNOWN | RARELY, KNOWN).astype(np.uint32)
-        add_bits(for_loops(vocabulary.text), vocabulary.offsets, listed, _arrays(lists), bits)
+        add_bits(for_loops(vocabulary.text), vocabulary.offsets, listed, lists.arrays, bits)
         object.__setattr__(self, "bits", bits)
         object.__setattr__(self, "table", WordTable.build(vocabulary.text, vocabulary.offsets))
 
@@ -98,8 +96,8 @@ class Names:
         scratch = np.empty(2 * int((tokens.ends - tokens.starts).max(initial=0)) + 16, np.uint8)
         (lists, listed), (cues, cue_bits) = _tables()
         n = look_up(
-            *texts, tokens.ids, tokens.offsets, KINDS, LOWER, self.bits, _arrays(self.table), listed, _arrays(lists),
-            cue_bits, _arrays(cues), scratch, bits, cases, picked,
+            *texts, tokens.ids, tokens.offsets, KINDS, LOWER, self.bits, self.table.arrays, listed, lists.arrays,
+            cue_bits, cues.arrays, scratch, bits, cases, picked,
         )  # fmt: skip
         firsts, lasts = np.empty(n, np.int64), np.empty(n, np.int64)
         more, parts, picked = np.empty(n, np.int64), np.empty(_REMEMBERED, np.int64), picked[:n]
@@ -110,10 +108,6 @@ class Names:
         order = np.argsort(firsts, kind="stable")
         starts, ends = tokens.starts[firsts[order]].astype(np.int64), tokens.ends[lasts[order]].astype(np.int64)
         return Spans(starts, ends, np.zeros(order.size, np.int64), ("name",))
-
-
-def _arrays(table: WordTable) -> tuple[Any, ...]:
-    return table.slots, table.heads, table.keys, table.offsets
 
 
 RECOGNIZER = Declared(Names, 1, ("name",))

@@ -7,7 +7,7 @@ an abbreviation (``Mr.``, ``vs.``) or a single letter other than *I* (``J. Smith
 begins with a small letter.
 
 The full stop of an abbreviation within a sentence does not separate words: *mr. kennedy* is two consecutive words
-(``running``).
+(``consecutive``).
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ import numpy.typing as npt
 from corpusveil.compiled import called, compiled
 from corpusveil.text import classes, languages
 from corpusveil.text.characters import LETTER, UPPER
-from corpusveil.text.output_words import concatenate
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, decode, kind_of
 from corpusveil.text.word_table import WordTable, find
@@ -35,9 +34,7 @@ _WORD, _PUNCTUATION = classes.WORD, classes.PUNCTUATION
 
 @functools.cache
 def _abbreviations(language: str | None) -> WordTable:
-    listed = _ABBREVIATIONS.split() + (languages.rule(language, "abbreviations") or "").split()
-    words, offsets = concatenate([word.encode() for word in listed])
-    return WordTable.build(words, offsets)
+    return WordTable.of_words(f"{_ABBREVIATIONS} {languages.rule(language, 'abbreviations') or ''}".split())
 
 
 @called
@@ -125,19 +122,12 @@ def sentence_ends(tokens: Tokens) -> npt.NDArray[np.bool_]:
 
 def ends_and_stops(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Say for each token whether it ends its sentence, and whether it is an abbreviation's full stop that does not."""
-    table = _abbreviations(tokens.language)
     out, silent = np.zeros(len(tokens), dtype=np.bool_), np.zeros(len(tokens), dtype=np.bool_)
     _mark(
         tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets,
-        KINDS, table.slots, table.heads, table.keys, table.offsets, out, silent,
+        KINDS, *_abbreviations(tokens.language).arrays, out, silent,
     )  # fmt: skip
     return out, silent & ~out
-
-
-def running(tokens: Tokens) -> tuple[Tokens, npt.NDArray[np.bool_]]:
-    """Return tokens without the full stops of abbreviations within sentences, and which of these end a sentence."""
-    ends, stops = ends_and_stops(tokens)
-    return (tokens.only(~stops), ends[~stops]) if stops.any() else (tokens, ends)
 
 
 def _hyphens(tokens: Tokens) -> npt.NDArray[np.bool_]:
@@ -162,18 +152,5 @@ def ends_and_crossed(tokens: Tokens, *, over_hyphens: bool) -> tuple[npt.NDArray
 
 def consecutive(tokens: Tokens, *, over_hyphens: bool) -> tuple[Tokens, npt.NDArray[np.bool_]]:
     """Return tokens without the marks that n-grams cross, and which of these end a sentence."""
-    tokens, ends = running(tokens)
-    crossed = _hyphens(tokens) if over_hyphens else np.zeros(0, np.bool_)
+    ends, crossed = ends_and_crossed(tokens, over_hyphens=over_hyphens)
     return (tokens.only(~crossed), ends[~crossed]) if crossed.any() else (tokens, ends)
-
-
-def sentences(tokens: Tokens, document: int) -> list[str]:
-    """Return the sentences of a document, without surrounding white space; for inspection."""
-    ends = sentence_ends(tokens)
-    result, start = [], None
-    for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):
-        start = int(tokens.starts[t]) if start is None else start
-        if ends[t]:
-            result.append(tokens.data[start : tokens.ends[t]].tobytes().decode("utf-8", "replace"))
-            start = None
-    return result

@@ -106,10 +106,7 @@ class Tokenizer:
     @classmethod
     def of_words(cls, words: Sequence[str], hyphens: Hyphens = "split", language: str | None = None) -> Tokenizer:
         """Return a tokenizer of a vocabulary given as strings; ids are positions."""
-        encoded = [word.encode() for word in words]
-        offsets = np.concatenate([[0], np.cumsum([len(word) for word in encoded], dtype=np.int64)])
-        table = WordTable.build(np.frombuffer(b"".join(encoded), dtype=np.uint8), offsets.astype(np.int64))
-        return cls(table, hyphens, language)
+        return cls(WordTable.of_words(words), hyphens, language)
 
     def tokens(
         self, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], scratch: Scratch | None = None
@@ -130,9 +127,8 @@ class Tokenizer:
         classes = scratch.array("classes", data.size, np.uint8)
         offsets = np.empty(documents.size, dtype=np.int64)
         longest = int(np.diff(documents).max(initial=0))
-        table = self.table
         count = scan(
-            data, documents, BYTE_KINDS, KINDS, LOWER, table.slots, table.heads, table.keys, table.offsets,
+            data, documents, BYTE_KINDS, KINDS, LOWER, *self.table.arrays,
             starts, ends, classes, ids, offsets, scratch.array("folded", 2 * longest, np.uint8),
             scratch.array("pending", longest // 2 + 1, np.int32), self.hyphens == "join",
             languages.rule(self.language, "elides") is None,

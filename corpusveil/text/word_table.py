@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled, for_loops, inlined, u
+from corpusveil.text.output_words import concatenate
 from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 from corpusveil.wide import WIDTH, fetch, lower_sixteen
 
@@ -178,6 +180,16 @@ class WordTable:
     heads: npt.NDArray[np.uint64]
     keys: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """The table as ``find`` takes it."""
+        return self.slots, self.heads, self.keys, self.offsets
+
+    @classmethod
+    def of_words(cls, words: Iterable[str]) -> WordTable:
+        """Build the table of words in their order."""
+        return cls.build(*concatenate([word.encode() for word in words]))
 
     @classmethod
     def build(cls, words: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> WordTable:

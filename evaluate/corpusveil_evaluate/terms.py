@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import BadTypeError, ShapeError
+from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import MASKS
@@ -107,6 +108,12 @@ def count_words(*sets: Sequence[str], min_count: int = 1) -> tuple[Vocabulary, i
 def tokenizer_of(vocabulary: Vocabulary) -> Tokenizer:
     """Return a tokenizer that gives the words of a vocabulary their ids."""
     return Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets))
+
+
+def tokenizer_of_space(space: Space) -> Tokenizer:
+    """Return a tokenizer that reads as a space does, and gives its words their ids."""
+    table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
+    return Tokenizer(table, space.hyphens or "split", space.language)
 
 
 def terms_of(texts: Sequence[str], tokenizer: Tokenizer) -> Terms:

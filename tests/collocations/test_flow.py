@@ -166,7 +166,7 @@ class TestTrain:
         }
         assert read.vectors.shape == (len(read.words), 12)
         assert len(np.unique(read.vectors, axis=0)) == len(read.words)
-        refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--sg", "1"]
+        refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--threads", "2"]
         assert run(refused) == 2
         quiet = ["--progress", "none", "--output"]
         succeeds(*arguments, "--engine", "spark", *quiet, tmp_path / "job")  # gensim, on an executor
@@ -175,6 +175,6 @@ class TestTrain:
         assert np.array_equal(job, here)
 
     def test_wrong_parameters_are_refused(self) -> None:
-        for name, value in {"dimensions": 0, "epochs": 0, "sg": 2, "negative": 0, "alpha": 0.0, "sample": -1.0}.items():
+        for name, value in {"dimensions": 0, "epochs": 0, "window": -1, "alpha": 0.0}.items():
             with pytest.raises(BadValueError):
                 Training(**{name: value})

@@ -7,8 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import orjson
 import pyarrow as pa
+
+from corpusveil.language.fixed import ONE
+from corpusveil.language.model import LanguageModel
 
 LETTERS = "abcdefghijkl"
 WORDS = [f"{one}{two}" for one in LETTERS for two in LETTERS]
@@ -27,6 +31,19 @@ def corpus(texts: int, seed: int, words: int = 30) -> list[str]:
             text += [[], [], [], [], [","], ["12"], [".\n"]][rng.integers(0, 7)]
         made.append(" ".join(text))
     return made
+
+
+def log_probabilities(model: LanguageModel, contexts: Any, words: Any) -> npt.NDArray[np.float64]:
+    """Return ln P(word | context) of ids, int [N, 2] and [K] -> [N, K]; -1, or ``unknown``, for no word before."""
+    pairs, columns = np.asarray(contexts), np.asarray(words, np.int32)
+    rows = np.repeat(np.where(pairs == model.unknown, -1, pairs).astype(np.int32), columns.size, axis=0)
+    return model.score(rows[:, 0], rows[:, 1], np.tile(columns, len(pairs))).reshape(len(pairs), -1) / ONE
+
+
+def log_probability(model: LanguageModel, context: Sequence[str], word: str) -> float:
+    """Return ln P(word | context), by the last two words of the context."""
+    last = model.ids(context)[-2:]
+    return float(log_probabilities(model, [[*[-1] * (2 - last.size), *last]], model.ids([word]))[0, 0])
 
 
 def sample_file(path: Path, rows: Sequence[Any]) -> str:

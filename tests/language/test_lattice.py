@@ -17,7 +17,7 @@ from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.language.random_texts import WORDS, corpus
+from tests.language.random_texts import WORDS, corpus, log_probability
 
 SIZE = 6
 
@@ -58,7 +58,7 @@ def enumerated(space: Space, model: LanguageModel, released: list[int], epsilon:
                     continue
                 before = said[word][:place] if place else context  # further parts are said by the word alone
                 before = [] if any(one not in model.vocabulary for one in before[-1:]) else before
-                p *= np.exp(model.log_probability(before[-2:], part)) if before else start[model.vocabulary.id(part)]
+                p *= np.exp(log_probability(model, before[-2:], part)) if before else start[model.vocabulary.id(part)]
                 context = [*before, part][-2:]
         whole += p
         for place, word in enumerate(words):

@@ -24,7 +24,7 @@ from corpusveil.language.modelling import Pruning, build_model, model_of_counts
 from corpusveil.language.sample import NAME, Sample, sample_of
 from corpusveil.storage.engine import Engine
 from tests.calls import Halting, refused
-from tests.language.random_texts import corpus, sample_file
+from tests.language.random_texts import corpus, log_probabilities, sample_file
 
 pytestmark = pytest.mark.xdist_group("spark-rooms")
 
@@ -120,7 +120,7 @@ def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path
     assert told["min_count"] == [2, 3, 4]
     assert 0 < whole.arrays.slots3.size < full.arrays.slots3.size
     pairs = np.random.default_rng(3).integers(-1, whole.unknown, (100, 2))
-    table = np.exp(whole.log_probabilities(pairs, np.arange(whole.unknown + 1)))
+    table = np.exp(log_probabilities(whole, pairs, np.arange(whole.unknown + 1)))
     assert np.abs(table.sum(axis=1) - 1).max() < 1e-3
     with pytest.raises(BadValueError):
         build_model(counts, str(tmp_path / "wrong"), Local(), Pruning(4, 3, 3))

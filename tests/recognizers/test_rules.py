@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from stdnum import iban, luhn
 
 from corpusveil.recognizers import rules as rules_module
-from corpusveil.recognizers.rule_words import REGIONS
-from corpusveil.recognizers.rules import NAMES, _iban_lengths, _package, rules
+from corpusveil.recognizers.rules import NAMES, REGIONS, _iban_lengths, _package, rules
 from corpusveil.text.spans import Recognizer, Spans, covered
 from corpusveil.text.tokens import Tokenizer, Tokens
 from tests.calls import refused

@@ -11,10 +11,10 @@ import pytest
 
 from corpusveil.text import languages
 from corpusveil.text.languages import code_of, function_words, read, version_of, written
-from corpusveil.text.sentences import sentences
 from corpusveil.text.tokens import Tokenizer
 from tests.calls import refused
 from tests.spoken import TEXTS, private, public
+from tests.text.test_sentences import sentences
 
 
 @pytest.fixture(autouse=True)

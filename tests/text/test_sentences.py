@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.text.sentences import sentence_ends, sentences
-from corpusveil.text.tokens import Tokenizer
+from corpusveil.text.sentences import sentence_ends
+from corpusveil.text.tokens import Tokenizer, Tokens
 
 TOKENIZER = Tokenizer.of_words(["word"])
 
@@ -25,6 +25,18 @@ CASES = {
     "": [],
     "   \n ": [],
 }
+
+
+def sentences(tokens: Tokens, document: int) -> list[str]:
+    """Return the sentences of a document, without surrounding white space."""
+    ends = sentence_ends(tokens)
+    result, start = [], None
+    for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):
+        start = int(tokens.starts[t]) if start is None else start
+        if ends[t]:
+            result.append(tokens.data[start : tokens.ends[t]].tobytes().decode("utf-8", "replace"))
+            start = None
+    return result
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.items())

@@ -26,7 +26,7 @@ from corpusveil.sampling.grid import round_down
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
-from corpusveil.text.stopwords import STOP_WORDS
+from corpusveil.text.languages import STOP_WORDS
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.risk import epsilon_for_risk, risk_of
 from corpusveil_evaluate.statistics.perplexity import KneserNey

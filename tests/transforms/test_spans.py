@@ -23,7 +23,7 @@ import corpusveil as cv
 from corpusveil.kernel import kernel
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.kernel.span_texts import normalized
-from corpusveil.language.denoise import _of_spans
+from corpusveil.language.denoise import _WRITTEN_FOR_SPANS, _within
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import SPAN
@@ -356,7 +356,7 @@ def test_a_ledger_counts_words_and_no_spans() -> None:
 
 def test_denoising_leaves_masks_and_pseudonyms() -> None:
     tokens = Tokenizer.of_words(WORDS).tokenize(["[name] wa NAME_7F3A1C02D4E6 wb name_x"])
-    marked = "".join(tokens.text(t) for t in np.flatnonzero(_of_spans(tokens)).tolist())
+    marked = "".join(tokens.text(t) for t in np.flatnonzero(_within(_WRITTEN_FOR_SPANS, tokens)).tolist())
     assert marked == "[name]NAME_7F3A1C02D4E6"
 
 

@@ -49,13 +49,9 @@ class EmbeddingsSettings(Section):
     vectors: str = key("Word vectors: a new folder or URL.", path=True, metavar="URL", group="Files")
     dimensions: int = key("Dimensions of the vectors.", 300, ge=1)
     window: int = key("Context words on each side.", 5, ge=1)
-    negative: int = key("Negative samples.", 5, ge=1)
     epochs: int = key("Passes over the tokens.", 5, ge=1)
     min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
-    sg: int = key("1: skip-gram; 0: CBOW.", 0, ge=0, le=1)
-    sample: float = key("Down-sampling of frequent tokens.", 1e-3)
     alpha: float = key("The first learning rate.", 0.025)
-    seed: int = key("Seed of the initial vectors and of sampling.", 1, ge=0)
     threads: int = key(
         "Training threads. With more than 1, training is faster and results differ from run to run.", 1, ge=1,
         group="Engine")

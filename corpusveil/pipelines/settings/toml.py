@@ -83,7 +83,7 @@ def read(file: str) -> Document:
 
     Raises UserError, which names file and key, for a key that is unknown, missing or of another type.
     """
-    data = _parsed(file)
+    data = parsed(file)
     caller = _Reading(file)
     for section, given in data.items():
         if section not in Settings.model_fields:
@@ -102,7 +102,8 @@ def read(file: str) -> Document:
     return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))), written)
 
 
-def _parsed(file: str) -> dict[str, Any]:
+def parsed(file: str) -> dict[str, Any]:
+    """Return the tables of a file. Raises UserError if it cannot be read, or is no TOML."""
     try:
         return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8"))
     except OSError as error:

@@ -10,60 +10,17 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Literal, Unpack, get_args
 
-from corpusveil.errors import BadValueError, not_a_choice
+from corpusveil.errors import BadValueError
 from corpusveil_evaluate.statistics.statistic import Figure, Reading, register
-from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
-from corpusveil_evaluate.utility.text_classifiers import Model
-from corpusveil_evaluate.utility.training_modes import (
-    SCORE_NAMES,
-    Mode,
-    Options,
-    Score,
-    Summary,
-    utility,
-)
+from corpusveil_evaluate.utility.training_modes import SCORE_NAMES, Mode, Score
 
-Attacker = Literal["static", "adaptive"]
-ATTACKERS: tuple[Attacker, ...] = get_args(Attacker)
+ATTACKERS: dict[str, Mode] = {"static": "original-private", "adaptive": "private-private"}
+"""The mode in which each is trained and tested."""
 ATTRIBUTE_NAMES: dict[Score, str] = {"accuracy": "attribute", "macro_f1": "attribute (macro F1)"}
 """What reports call an attacker's success by each score."""
 Readable = Callable[[Sequence[str]], list[str]]
 """A reader's denoising of a release before an attack."""
-_MODES: dict[Attacker, Mode] = {"static": "original-private", "adaptive": "private-private"}
-
-
-def infer_attribute(
-    original: LabelledTexts,
-    privates: Sequence[Sequence[str] | LabelledTexts],
-    attacker: Attacker,
-    model: Model,
-    seeds: Sequence[int] | None = None,
-    *,
-    readable: Readable | None = None,
-    **options: Unpack[Options],
-) -> Summary:
-    """Attack private versions of a task whose labels are the attribute; arguments are those of ``utility``.
-
-    With ``readable``, such as that of a ``Denoiser``, the attacker denoises every private version first, for training
-    and for testing.
-    """
-    if attacker not in ATTACKERS:
-        raise not_a_choice("attacker", attacker, ATTACKERS)
-    if readable is not None:
-        privates = [_denoised(original, private, readable) for private in privates]
-    return utility(original, privates, _MODES[attacker], model, seeds, **options)
-
-
-def _denoised(
-    original: LabelledTexts, private: Sequence[str] | LabelledTexts, readable: Readable
-) -> Sequence[str] | LabelledTexts:
-    if not isinstance(private, LabelledTexts):
-        return readable(private)
-    clear = private.pairs is None or private.pairs == original.pairs  # second texts that are not private
-    return private.with_texts(readable(private.texts), private.pairs if clear else readable(private.pairs or ()))
-
 
 register("attribute, adaptive", group="attack")
 

@@ -34,11 +34,12 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import stop_words_of
 from corpusveil.passages.pieces import pieces_of
 from corpusveil.text.classes import WORD
-from corpusveil.text.tokens import Tokenizer, string_buffers
-from corpusveil.text.word_table import WordTable
+from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil_evaluate.attacks.picked_texts import piece_reader
+from corpusveil_evaluate.terms import tokenizer_of_space
 
 LEVEL = 0.001
 """The chance of refuting a release that keeps its promise."""
@@ -192,28 +193,14 @@ def _ranked(release: PassageRelease, texts: Sequence[str]) -> list[Int32]:
     return np.split(near, split.offsets[1:-1])
 
 
-def _written(release: PassageRelease, text: str, ids: dict[str, int], size: int) -> list[int]:
-    """Return the ids of the pieces of a private text; empty if it has not this number of them."""
-    between = BETWEEN[release.per]
-    if not between:
-        return [ids[text]] if text in ids else []
-    ways: dict[int, list[int]] = {0: []}  # the pieces up to each place
-    for stop in [*(at for at in range(len(text)) if text.startswith(between, at)), len(text)]:
-        for start, before in list(ways.items()):
-            if len(before) < size and text[start:stop] in ids:
-                ways.setdefault(stop + len(between), [*before, ids[text[start:stop]]])
-    written = ways.get(len(text) + len(between), [])
-    return written if len(written) == size else []
-
-
 def _of_pieces(
     release: Any, first: Sequence[str], second: Sequence[str], out: Sequence[str]
 ) -> tuple[Float64, Float64]:
     """Return how much more pieces say of the first text, 0 for nothing, and the nats a pair may differ by; [m]."""
-    ids = {text: at for at, text in enumerate(release.mechanism.store.texts.to_pylist())}
     bound, scores, losses = release.mechanism.exchange(release.epsilon).epsilon, [], []
+    read = piece_reader(release)
     for own, other, text in zip(_ranked(release, first), _ranked(release, second), out, strict=True):
-        written = _written(release, text, ids, len(own)) if len(own) == len(other) else []
+        written = read(text, len(own)) if len(own) == len(other) else None
         if written and (apart := int((own != other).any(axis=1).sum())):
             hits, others = ((near == np.array(written)[:, None]).any(axis=1) for near in (own, other))
             scores.append(int(hits.sum()) - int(others.sum()))
@@ -225,11 +212,10 @@ def _places_of_pieces(
     release: Any, texts: Sequence[str], out: Sequence[str], random: np.random.Generator
 ) -> Iterator[float]:
     exchange = release.mechanism.exchange(release.epsilon)
-    ids = {text: at for at, text in enumerate(release.mechanism.store.texts.to_pylist())}
-    rest = exchange.pieces - exchange.neighbors
+    read, rest = piece_reader(release), exchange.pieces - exchange.neighbors
     hit = exchange.near + (1 - exchange.near) * exchange.neighbors / exchange.pieces
     for first, text in zip(_ranked(release, texts[:MOST]), out, strict=False):
-        for own, piece in zip(first, _written(release, text, ids, len(first)), strict=False):
+        for own, piece in zip(first, read(text, len(first)) or (), strict=False):
             rank, below = np.flatnonzero(own == piece), int((own < piece).sum())
             if rank.size:
                 yield hit * (int(rank[0]) + random.random()) / exchange.neighbors
@@ -262,11 +248,9 @@ def _twins(release: Any, texts: Sequence[str], coins: np.random.Generator) -> It
 
 def _ids(mechanism: Mechanism, *columns: Sequence[str]) -> Iterator[tuple[Int32, ...]]:
     """Yield the words of texts, -1 for unknown ones, where all columns have equally many."""
-    space = mechanism.space
-    table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
-    read = []
+    tokenizer, read = tokenizer_of_space(mechanism.space), []
     for texts in columns:
-        tokens = Tokenizer(table, space.hyphens or "split", space.language).tokenize(texts)
+        tokens = tokenizer.tokenize(texts)
         words = [slice(*bounds) for bounds in zip(tokens.offsets, tokens.offsets[1:], strict=False)]
         read.append([tokens.ids[at][tokens.classes[at] == WORD] for at in words])
     return (some for some in zip(*read, strict=True) if len({words.size for words in some}) == 1)

@@ -8,7 +8,7 @@ the K that rank first for the piece in their place. With all texts alike before,
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -42,17 +42,15 @@ class Picked:
     unread: int
 
 
-def texts_picked(
-    release: PassageRelease, originals: Sequence[str], privates: Sequence[str], most: int = CANDIDATES
-) -> Picked:
-    """Return how often the original of a released text is picked from at most ``most`` originals.
+def texts_picked(release: PassageRelease, originals: Sequence[str], privates: Sequence[str]) -> Picked:
+    """Return how often the original of a released text is picked from at most ``CANDIDATES`` originals.
 
     ``release`` has the settings of the release, under any key. Raises UserError unless each original has its private
     text.
     """
     check_pairs(originals, privates)
     different = list({text: row for row, text in reversed(list(enumerate(originals)))}.values())[::-1]
-    rows = [different[at] for at in spread(len(different), most)]
+    rows = [different[at] for at in spread(len(different), CANDIDATES)]
     store, exchange = release.mechanism.store, release.mechanism.exchange(release.epsilon)
     texts = pa.array([originals[row] for row in rows], pa.large_string())
     split = pieces_of(store.tokenizer, *string_buffers(texts), release.per, release.most_pieces)
@@ -61,12 +59,11 @@ def texts_picked(
     ends = np.arange(0, near.size + 1, near.shape[1])
     has = sparse.csr_matrix((np.ones(near.size, np.int32), near.ravel(), ends), (len(near), len(store)))
     sizes = np.diff(split.offsets)
-    numbers = {text: number for number, text in enumerate(store.texts.to_pylist())}
-    written, longest = BETWEEN[release.per], max(map(len, numbers))
+    read_pieces = piece_reader(release)
     won, alike, unread = 0.0, 0.0, 0
     for size in np.unique(sizes).tolist():
         equal = np.flatnonzero(sizes == size)
-        parts = (_pieces_in(privates[rows[row]], size, written, numbers, longest) for row in equal.tolist())
+        parts = (read_pieces(privates[rows[row]], size) for row in equal.tolist())
         read = {at: ids for at, ids in enumerate(parts) if ids is not None}
         there = list(read)
         unread += equal.size - len(there)
@@ -80,17 +77,23 @@ def texts_picked(
     return Picked(won / number, alike / number, len(rows), unread)
 
 
-def _pieces_in(text: str, size: int, between: str, numbers: Mapping[str, int], longest: int) -> list[int] | None:
-    """Return the pieces of a store that a released text is made of; None if it is not made of ``size`` pieces."""
-    if size == 0:
-        return None if text else []
-    if size == 1:
-        return [numbers[text]] if text in numbers else None
-    end = text.find(between)
-    while 0 <= end <= longest:
-        if (first := numbers.get(text[:end])) is not None:
-            rest = _pieces_in(text[end + len(between) :], size - 1, between, numbers, longest)
-            if rest is not None:
-                return [first, *rest]
-        end = text.find(between, end + 1)
-    return None
+def piece_reader(release: PassageRelease) -> Callable[[str, int], list[int] | None]:
+    """Return what tells the pieces of the store that a released text is made of; None if it is not made of so many."""
+    numbers = {text: number for number, text in enumerate(release.mechanism.store.texts.to_pylist())}
+    between, longest = BETWEEN[release.per], max(map(len, numbers))
+
+    def read(text: str, size: int) -> list[int] | None:
+        if size == 0:
+            return None if text else []
+        if size == 1:
+            return [numbers[text]] if text in numbers else None
+        end = text.find(between)
+        while 0 <= end <= longest:
+            if (first := numbers.get(text[:end])) is not None:
+                rest = read(text[end + len(between) :], size - 1)
+                if rest is not None:
+                    return [first, *rest]
+            end = text.find(between, end + 1)
+        return None
+
+    return read

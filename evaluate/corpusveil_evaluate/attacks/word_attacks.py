@@ -36,11 +36,10 @@ from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DEFAULT
 from corpusveil.text.sentences import sentence_ends
-from corpusveil.text.tokens import Tokenizer
-from corpusveil.text.word_table import WordTable
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.statistic import CONTENT_WORDS, KNOWN_WORDS, Figure, Reading, register
 from corpusveil_evaluate.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
+from corpusveil_evaluate.terms import tokenizer_of_space
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,9 +208,7 @@ def document_ids(space: Space, texts: Sequence[str]) -> list[Integers]:
 
     Numbers, punctuation, and texts without a word are left out.
     """
-    vocabulary = space.vocabulary
-    table = WordTable.build(vocabulary.text, vocabulary.offsets.astype(np.int64))
-    tokens = Tokenizer(table, space.hyphens or "split", space.language).tokenize(texts)
+    tokens = tokenizer_of_space(space).tokenize(texts)
     words = np.flatnonzero(tokens.classes == WORD)
     after = np.concatenate([[0], np.cumsum(sentence_ends(tokens))])[words]  # sentences before each word
     cuts = np.flatnonzero(np.diff(after)) + 1

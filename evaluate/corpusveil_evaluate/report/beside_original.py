@@ -7,8 +7,6 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, TypedDict, Unpack
 
-import pyarrow as pa
-
 from corpusveil.choices import Separator
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
@@ -19,7 +17,6 @@ from corpusveil.errors import (
     OverlapError,
     ShapeError,
     UnsetError,
-    no_column,
 )
 from corpusveil.passages.store import Store
 from corpusveil.pipelines.settings import Settings, needed
@@ -156,8 +153,8 @@ def _matched(original: Any, private: Any, text: str, question: Question) -> Matc
     """Return documents in memory with their private versions; a document with a missing text is left out."""
     id, private_text = question.asked.id, question.asked.private_text or text
     before, after = _texts(original, text), _texts(private, private_text)
-    ids: Sequence[Any] = range(len(before)) if id is None else _ids(original, text, id)
-    others: Sequence[Any] = range(len(after)) if id is None else _ids(private, private_text, id)
+    ids: Sequence[Any] = range(len(before)) if id is None else _column(original, text, id)
+    others: Sequence[Any] = range(len(after)) if id is None else _column(private, private_text, id)
     if id is None and len(before) != len(after):
         raise ShapeError(
             f"original and private: there are {len(before):,} and {len(after):,} texts; give equal numbers, or "
@@ -170,7 +167,7 @@ def _matched(original: Any, private: Any, text: str, question: Question) -> Matc
     rows = [row for row in chosen if before[row] is not None and made.get(ids[row]) is not None]
     if not rows:
         raise DataError("original and private: no document is in both; check the ids.")
-    values = {name: _values(original, name) for name in question.columns}
+    values = {name: _column(original, text, name) for name in question.columns}
     return Matched(
         [str(before[row]) for row in rows], [str(made[ids[row]]) for row in rows], len(before),
         {name: [column[row] for row in rows] for name, column in values.items()}, len(chosen),
@@ -183,23 +180,11 @@ def _texts(data: Any, text: str) -> list[str | None]:
     return texts
 
 
-def _ids(data: Any, text: str, id: str) -> list[Any]:
+def _column(data: Any, text: str, name: str) -> list[Any]:
+    """Return another column of a frame. Raises UserError if there is no such column."""
     column = frame_of(data, text).column
     if column is None:
         raise ColumnError(
-            f"id = {id!r} names a column, and these texts have no columns; give a frame, or leave id out."
+            f"{name!r} names a column, and these texts have no columns; give a frame, or leave this column out."
         )
-    return values_of(column(id))
-
-
-def _values(data: Any, name: str) -> list[Any]:
-    """Return another column of a frame. Raises UserError if there is no such column."""
-    stream = hasattr(data, "__arrow_c_stream__") and not hasattr(data, "__getitem__")
-    frame = pa.table(data) if stream else data
-    names = getattr(frame, "column_names", getattr(frame, "columns", None))
-    if names is None:
-        raise ColumnError(f"{name}: texts without columns do not have this column; give a frame.")
-    if name not in list(names):
-        raise no_column(name, names)
-    column = frame[name]
-    return list(column.to_pylist() if hasattr(column, "to_pylist") else column)
+    return values_of(column(name))

@@ -7,21 +7,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from corpusveil.errors import DataError
-from corpusveil_evaluate.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, Readable, infer_attribute
+from corpusveil_evaluate.attacks.attribute_inference import ATTACKERS, ATTRIBUTE_NAMES, Readable
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.statistics.statistic import Figure
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from corpusveil_evaluate.utility.text_classifiers import Model
 from corpusveil_evaluate.utility.training_modes import (
+    BASELINE,
     MODES,
     SCORE_NAMES,
     Score,
-    Summary,
-    baselines,
+    Scores,
     paired_difference,
-    utility,
+    scores_in,
 )
 
 SHARES = (0.8, 0.2)
@@ -75,59 +77,64 @@ def classifier_figures(
     The baselines are the same model on the original texts, with the differences seed by seed, and the constant
     classifier.
     """
-    known = {
-        name: baselines(documents.task, model, range(question.asked.seeds), shares=SHARES)
-        for name, documents in tasks.items()
-    }
+
+    def scored(mode: str, some: LabelledDocuments, texts: Sequence[str]) -> list[Scores]:
+        private = some.task.with_texts(texts)
+        return [scores_in(mode, some.task, private, model, seed, SHARES) for seed in range(question.asked.seeds)]
+
     if question.asked.label is not None:
-        some, originals = tasks[question.asked.label], known[question.asked.label]
-        texts = [some.version(privates)] * question.asked.seeds
+        some = tasks[question.asked.label]
+        own = some.version(privates)
+        originals = scored(BASELINE, some, own)
         for mode in MODES:
-            summary = utility(some.task, texts, mode, model, shares=SHARES, originals=originals, fewest=2)
+            scores = scored(mode, some, own)
             for by, name in SCORE_NAMES.items():
-                yield _figure("utility", f"{name}, {mode.replace('-', ' to ')}", summary, by)
+                yield _figure("utility", f"{name}, {mode.replace('-', ' to ')}", model, by, scores, originals)
         for by, name in SCORE_NAMES.items():
-            yield _baseline("utility", f"{name}, original to original", summary, by)
+            yield _figure("utility", f"{name}, original to original", model, by, originals)
     if question.asked.attribute is not None:
-        some, originals = tasks[question.asked.attribute], known[question.asked.attribute]
-        versions = {"": some.version(privates)}
-        if readable is not None:
-            versions[", denoised first"] = readable(versions[""])
-        seeds, known_scores = question.asked.seeds, {"shares": SHARES, "originals": originals, "fewest": 2}
+        some = tasks[question.asked.attribute]
+        own = some.version(privates)
+        originals = scored(BASELINE, some, own)
+        versions = {"": own} if readable is None else {"": own, ", denoised first": readable(own)}
         attacks = {
-            f"{who}{how}": infer_attribute(some.task, [version] * seeds, who, model, **known_scores)  # type: ignore[arg-type]
-            for how, version in versions.items()
-            for who in ATTACKERS
+            f"{who}{how}": scored(mode, some, texts)
+            for how, texts in versions.items()
+            for who, mode in ATTACKERS.items()
         }
-        for attack, summary in attacks.items():
+        for attack, scores in attacks.items():
             for by, name in ATTRIBUTE_NAMES.items():
-                yield _figure("attack", f"{name}, {attack}", summary, by)
+                yield _figure("attack", f"{name}, {attack}", model, by, scores, originals)
         for by, name in ATTRIBUTE_NAMES.items():
-            yield _best(name, attacks, by)
+            yield _best(name, attacks, model, by)
         for by, name in ATTRIBUTE_NAMES.items():
-            yield _baseline("attack", f"{name}, from original texts", summary, by)
+            yield _figure("attack", f"{name}, from original texts", model, by, originals)
 
 
-def _figure(group: str, name: str, summary: Summary, by: Score) -> Figure:
-    summary = dataclasses.replace(summary, measure=by)
-    less = paired_difference(summary.values, summary.baselines)
-    return Figure(
-        group, name, summary.mean, deviation=summary.deviation,
-        repeats=len(summary.seeds), model=summary.model, floor=summary.floor, difference=less.mean, low=less.low,
-        high=less.high, of_input=True,
-    )  # fmt: skip
+def _over(scores: Sequence[Scores], measure: str) -> list[float]:
+    return [getattr(score, measure) for score in scores]
 
 
-def _best(name: str, attacks: Mapping[str, Summary], by: Score) -> Figure:
+def _figure(
+    group: str, name: str, model: Model, by: Score, scores: Sequence[Scores], originals: Sequence[Scores] = ()
+) -> Figure:
+    """Return the mean over seeds; beside ``originals`` with its deviation, and the difference seed by seed."""
+    values, floor = _over(scores, by), float(np.mean(_over(scores, f"floor_{by}")))
+    figure = Figure(group, name, float(np.mean(values)), model=model.name, floor=floor, of_input=True)
+    if not originals:
+        return figure
+    difference, low, high = paired_difference(values, _over(originals, by))
+    return dataclasses.replace(
+        figure, deviation=float(np.std(values, ddof=1)), repeats=len(values), difference=difference, low=low, high=high
+    )
+
+
+def _best(name: str, attacks: Mapping[str, Sequence[Scores]], model: Model, by: Score) -> Figure:
     """Return the best attack, which may be to say the most frequent value."""
-    scores = {attack: dataclasses.replace(summary, measure=by) for attack, summary in attacks.items()}
-    best = max(scores, key=lambda attack: scores[attack].mean)
-    summary = scores[best]
-    floor = max(summary.floor for summary in scores.values())
-    model = f"{summary.model}, {best}" if summary.mean >= floor else "the most frequent value"
-    return Figure("attack", f"{name}, best attack", max(summary.mean, floor), model=model, floor=floor, of_input=True)
-
-
-def _baseline(group: str, name: str, summary: Summary, by: Score) -> Figure:
-    summary = dataclasses.replace(summary, measure=by)
-    return Figure(group, name, summary.baseline, model=summary.model, floor=summary.floor, of_input=True)
+    figures = {
+        attack: _figure("attack", f"{name}, best attack", model, by, scores) for attack, scores in attacks.items()
+    }
+    best = max(figures, key=lambda attack: figures[attack].value)
+    floor = max(figure.floor or 0.0 for figure in figures.values())
+    who = f"{model.name}, {best}" if figures[best].value >= floor else "the most frequent value"
+    return dataclasses.replace(figures[best], value=max(figures[best].value, floor), model=who, floor=floor)

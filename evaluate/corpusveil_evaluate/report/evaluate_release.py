@@ -36,6 +36,7 @@ from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.manifest_release import (
     by_passages,
     guarantee_lines,
+    lacks_collocations,
     mechanism_of,
     passage_release_of,
     picture_of,
@@ -162,7 +163,7 @@ def _reader(
         return None, ["Attackers of the attribute did not denoise first: this needs public counts or a public model."]
     if "denoised" in manifest:
         return None, []  # attackers would denoise it in the same way
-    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
+    if lacks_collocations(manifest, question):
         return None, ["Attackers of the attribute did not denoise first: this needs the release's collocations."]
     release = release_of(manifest, question)
     try:
@@ -182,7 +183,7 @@ def _replayable(matched: Matched, manifest: Mapping[str, Any], question: Questio
     """Return the release on which keys are tried, None if that is impossible; and why."""
     if not (matched.places or matched.ids):
         return None, []
-    if manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None:
+    if lacks_collocations(manifest, question):
         return None, ["Keys were not tried: this needs the release's collocations."]
     if "spans" in manifest["configuration"]:
         return None, ["Keys were not tried: this needs what recognized the release's spans."]

@@ -115,9 +115,7 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
 
 def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
     """Return the effect of the release on a public sentence; None of passages, or without its collocations."""
-    if by_passages(manifest) or (
-        manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None
-    ):
+    if by_passages(manifest) or lacks_collocations(manifest, question):
         return None
     release = release_of(manifest, question)
     parts = (release.mechanism, release.budget, release.policy, release.collocations)
@@ -135,21 +133,19 @@ def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float
 
 def without_markup(matched: Matched, manifest: Mapping[str, Any] | None) -> tuple[Matched, Mapping[str, Any] | None]:
     """Return the documents as the release read them, without tags, and the manifest of a release of such texts."""
-    own = _markup(manifest)
-    if manifest is None or own == "words":
+    if manifest is None or manifest["configuration"]["text"].get("markup") != "strip":
         return matched, manifest
-    privates = [plain(text) for text in matched.privates] if own == "keep" else matched.privates
-    originals = [plain(text) for text in matched.originals]
     configuration = manifest["configuration"]
     text = {name: value for name, value in configuration["text"].items() if name != "markup"}
     return (
-        dataclasses.replace(matched, originals=originals, privates=privates),
+        dataclasses.replace(matched, originals=[plain(text) for text in matched.originals]),
         {**manifest, "configuration": {**configuration, "text": text}},
     )
 
 
-def _markup(manifest: Mapping[str, Any] | None) -> str:
-    return "words" if manifest is None else str(manifest["configuration"]["text"].get("markup", "words"))
+def lacks_collocations(manifest: Mapping[str, Any], question: Question) -> bool:
+    """Return whether a release by words joined collocations that are not given."""
+    return manifest["configuration"]["text"].get("tokenizer", "word") != "word" and question.collocations is None
 
 
 def guarantee_lines(manifest: Mapping[str, Any] | None) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from corpusveil_evaluate.statistics.statistic import Figure, Statistic, find, st
 
 LESS = "Difference from original: the mean of paired differences over seeds, with its 95 % interval."
 UNCHANGED = "words unchanged"
+EXAMPLES, LONGEST = 5, 400
 
 
 def write_report(findings: Findings, folder: str, *, publishable: bool = False) -> str:
@@ -107,18 +108,16 @@ def examples_of(
     originals: Sequence[str],
     privates: Sequence[str],
     readable: Readable | None = None,
-    count: int = 5,
-    most: int = 400,
 ) -> tuple[Example, ...]:
     """Return some texts as released, and denoised by ``readable`` if it is there.
 
-    Versions of texts above ``most`` characters are cut to equal word numbers.
+    Versions of texts above ``LONGEST`` characters are cut to equal word numbers.
     """
-    places = [at for at, text in enumerate(originals) if len(text.split()) > 3][:count]
+    places = [at for at, text in enumerate(originals) if len(text.split()) > 3][:EXAMPLES]
     shown = {"released": [privates[at] for at in places]}
     if readable is not None:
         shown["denoised"] = readable(shown["released"])
-    cut = [None if len(originals[at]) <= most else len(originals[at][:most].split()) for at in places]
+    cut = [None if len(originals[at]) <= LONGEST else len(originals[at][:LONGEST].split()) for at in places]
     return tuple(
         Example(
             _first_words(originals[at], words),

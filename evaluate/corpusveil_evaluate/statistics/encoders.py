@@ -21,8 +21,7 @@ from corpusveil.errors import FormatError, NoFileError, PackageError
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.text.word_table import WordTable
-from corpusveil_evaluate.terms import check_texts, terms_of
+from corpusveil_evaluate.terms import check_texts, terms_of, tokenizer_of_space
 
 AT_ONCE = 32
 """The batch size of a sentence encoder, in texts."""
@@ -64,8 +63,7 @@ class AveragedVectors:
     def __post_init__(self) -> None:
         origin = self.space.vectors.mean(axis=0, dtype=np.float64) * self.centered
         object.__setattr__(self, "_origin", origin)
-        table = WordTable.build(self.space.vocabulary.text, self.space.vocabulary.offsets)
-        object.__setattr__(self, "_tokenizer", Tokenizer(table, self.space.hyphens or "split", self.space.language))
+        object.__setattr__(self, "_tokenizer", tokenizer_of_space(self.space))
 
     @property
     def label(self) -> str:
@@ -89,7 +87,6 @@ class SentenceEncoder:
     """
 
     path_or_package: str
-    at_once: int = AT_ONCE
     _model: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -111,7 +108,7 @@ class SentenceEncoder:
 
     def encode(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
         vectors = np.asarray(
-            self._model.encode(list(check_texts(texts)), batch_size=self.at_once, show_progress_bar=False), np.float32
+            self._model.encode(list(check_texts(texts)), batch_size=AT_ONCE, show_progress_bar=False), np.float32
         ).reshape(len(texts), -1)
         vectors[[not text.strip() for text in texts]] = 0
         return vectors

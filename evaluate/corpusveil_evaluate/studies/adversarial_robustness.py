@@ -26,11 +26,11 @@ from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results
 from corpusveil_evaluate.studies.claims import Check, compare
 from corpusveil_evaluate.studies.report import Account, Table
-from corpusveil_evaluate.studies.robustness.encoded_texts import LONGEST, Examples, encode
+from corpusveil_evaluate.studies.robustness.encoded_texts import Examples, encode
 from corpusveil_evaluate.studies.robustness.genetic import Genetic, measure
 from corpusveil_evaluate.studies.robustness.interval_bounds import Substitutes, WordBoxes, certified
-from corpusveil_evaluate.studies.robustness.network_training import VARIANTS, NetworkTraining, Noise, Regime, fit
-from corpusveil_evaluate.studies.robustness.networks import WIDTH, Trained, network_of, vectors_of
+from corpusveil_evaluate.studies.robustness.network_training import Noise, Regime, fit
+from corpusveil_evaluate.studies.robustness.networks import Trained, network_of, vectors_of
 from corpusveil_evaluate.studies.study import Epsilon, Finite, Grid, Study, claims_of
 from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, WordSpace, key_of
 from corpusveil_evaluate.studies.task_figures import drawn_words
@@ -54,16 +54,14 @@ class RobustnessGrid(Grid):
     regimes: tuple[Literal["normal", "augmented", "ibp"], ...] = Field(min_length=1)
     network_epochs: int = Field(ge=1)
     """Passes over the texts; ``epochs`` are those of word vectors."""
-    width: int = Field(default=WIDTH, ge=1)
-    longest: int = Field(default=LONGEST, ge=1)
+    width: int = Field(ge=1)
+    longest: int = Field(ge=1)
     """Words of a text that are read."""
-    kappa: float = Field(default=0.8, ge=0, le=1)
-    reach: float = Field(default=1.0, gt=0, le=1)
-    """The final share of the boxes of substitutes in worst-case training."""
+    kappa: float = Field(ge=0, le=1)
     substitutes: int = Field(ge=1)
     closeness: float = Field(default=1.0, gt=0)
     """Substitutes are within this many times the median distance of the last substitute."""
-    variants: int = Field(default=VARIANTS, ge=1)
+    variants: int = Field(ge=1)
     """Private versions of a text that are added for training."""
     members: int = Field(ge=2)
     generations: int = Field(ge=1)
@@ -131,7 +129,6 @@ class AdversarialRobustness(Study):
         return {
             "epsilon": epsilon, **measure(trained, test, noise, Genetic(grid.members, grid.generations), seed),
             "certified": certified(trained, boxes, test).mean(),
-            "certified_reach": certified(trained, boxes, test, grid.reach).mean(),
         }  # fmt: skip
 
     def _trained(
@@ -146,11 +143,12 @@ class AdversarialRobustness(Study):
     ) -> Trained:
         """Return the network of a cell; a network without noise may come from an earlier cell."""
         regime: Regime = cell["regime"]
-        plan = NetworkTraining(epochs=grid.network_epochs, kappa=grid.kappa, reach=grid.reach)
 
         def made() -> Trained:
-            more = {"noise": noise, "substitutes": substitutes, "variants": grid.variants, "width": grid.width}
-            return fit(regime, train, space, plan, cell["seed"], **more)  # type: ignore[arg-type]
+            return fit(
+                regime, train, space, grid.network_epochs, cell["seed"], noise=noise, substitutes=substitutes,
+                variants=grid.variants, width=grid.width, kappa=grid.kappa,
+            )  # fmt: skip
 
         if regime == "augmented":
             return made()
@@ -188,7 +186,7 @@ class AdversarialRobustness(Study):
         )
         names = {
             "first": first, "rows": f"{grid.train_rows:,}", "differs": differs,
-            "boxes": f"{differs}; nearest words for counter-fitted ones, {grid.reach:g} of their boxes",
+            "boxes": f"{differs}; nearest words for counter-fitted ones, whole boxes",
         }  # fmt: skip
         pairs = [{**record, "kind": "pairs"} for record in attacks.where(task=tuple(others)).records]
         derived = [*results.records, *_halves(attacks.where(task=first)), *pairs]
@@ -254,12 +252,12 @@ def _equal(words: Results, grid: RobustnessGrid) -> Table:
 
 
 def equal_retention(
-    left: Sequence[tuple[float, float]], right: Sequence[tuple[float, float]], steps: int = 9
+    left: Sequence[tuple[float, float]], right: Sequence[tuple[float, float]]
 ) -> list[tuple[float, ...]]:
     """Return N_w and the S_w of two mechanisms there, at even places of the N_w that both reach; points (N_w, S_w)."""
     curves = [np.array(sorted(points)).T for points in (left, right)]
     low, high = max(shares[0] for shares, _ in curves), min(shares[-1] for shares, _ in curves)
-    places = np.linspace(low, high, steps if low <= high else 0)
+    places = np.linspace(low, high, 9 if low <= high else 0)
     return [
         tuple(map(float, row)) for row in zip(places, *(np.interp(places, *curve) for curve in curves), strict=True)
     ]
@@ -300,16 +298,14 @@ def _raised(attacks: Results) -> str:
 
 
 def _clean(attacks: Results, grid: RobustnessGrid) -> Table:
-    whole = grid.reach == 1
-    names = ("clean", "certified", *(() if whole else ("certified_reach",)), "floor")
+    names = ("clean", "certified", "floor")
     mechanism, at = grid.points()[len(grid.cmp_epsilons) - 1]
     rows = []
     for task in attacks.options("task"):
         for regime in attacks.options("regime"):
             some = attacks.where(task=task, regime=regime, mechanism=mechanism, at=at)
             rows.append((task, regime, *(some.figure(name) for name in names), PAPER_CLEAN[regime]))
-    more = () if whole else (f"within {grid.reach:g} of the boxes",)
-    columns = ("task", "trained", "original", "certified", *more, "constant", "paper, IMDb")
+    columns = ("task", "trained", "original", "certified", "constant", "paper, IMDb")
     certain = f"Certified: no allowed substitution (up to {grid.substitutes} nearest words) changes the answer. It "
     certain += "says nothing about words that a mechanism draws beyond these."
     notes = (certain, f"The augmented network is trained on variants by {mechanism} at {at:g}.")
@@ -319,9 +315,9 @@ def _clean(attacks: Results, grid: RobustnessGrid) -> Table:
 def _notes(grid: RobustnessGrid) -> Iterator[str]:
     yield "Vocabularies are the words of each task's texts, as in the study. This is for measurement only."
     yield "Words without a vector are left out of texts, and the noise replaces words only."
-    if grid.reach < 1 or grid.closeness < 1:
+    if grid.closeness < 1:
         yield (
-            f"Worst-case training uses boxes of {grid.reach:g} of their size, of substitutes within "
+            "Worst-case training uses boxes of substitutes within "
             f"{grid.closeness:g} times the median distance of the last substitute. The nearest words of ordinary "
             "vectors are often opposites (good, bad), and with whole boxes a network has nothing left to "
             "distinguish."

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from corpusveil.collocations.public_texts import encyclopedia, news
-from corpusveil.errors import DataError, UnknownError
+from corpusveil.errors import DataError
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.utility.labelled_texts import TEST, TRAIN, LabelledTexts
@@ -82,24 +82,22 @@ TASKS: Mapping[str, Callable[[], LabelledTexts]] = {
 @functools.cache
 def bundled_task(name: str) -> LabelledTexts:
     """Return a task by its name, with a split that is always the same."""
-    if name not in TASKS:
-        raise UnknownError(f"{name}: there is no bundled task of this name; choose one of {', '.join(TASKS)}.")
     return TASKS[name]()
 
 
-def topics(texts: Sequence[str], space: Space, count: int = TOPICS) -> list[str]:
+def topics(texts: Sequence[str], space: Space) -> list[str]:
     """Label texts by k-means over their averaged vectors: a constructed label, the same for the same texts and space.
 
     Raises UserError for fewer texts than clusters.
     """
-    if len(texts) < count:
-        raise DataError(f"{len(texts)} texts are too few for {count} topics; give more texts.")
+    if len(texts) < TOPICS:
+        raise DataError(f"{len(texts)} texts are too few for {TOPICS} topics; give more texts.")
     from scipy.cluster.vq import kmeans2
 
     points = AveragedVectors(space).encode(texts)
     deviation = points.std(axis=0)
     points = (points - points.mean(axis=0)) / np.where(deviation > 0, deviation, 1.0)
-    _, labels = kmeans2(points, count, minit="++", rng=np.random.default_rng(0))
+    _, labels = kmeans2(points, TOPICS, minit="++", rng=np.random.default_rng(0))
     return [f"topic {number}" for number in labels.tolist()]
 
 

@@ -214,6 +214,11 @@ def cells_over(kind: str, **axes: Iterable[Any]) -> list[Cell]:
     return [Cell(kind, one) for one in found]
 
 
+def of_seeds(kind: str, tasks: Iterable[str], at: Mapping[str, Any], seeds: int) -> list[Cell]:
+    """Return a cell of these options for every task and seed."""
+    return [Cell(kind, {"task": task, **at, "seed": seed}) for task in tasks for seed in range(seeds)]
+
+
 def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: StageWatch | None = None) -> Results:
     """Do the unfinished cells; return the results in order, and the failed cells.
 

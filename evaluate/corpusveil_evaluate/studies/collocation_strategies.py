@@ -17,22 +17,20 @@ from corpusveil.errors import UnsetError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.search.neighbors import neighbors
 from corpusveil.text.policy import TextPolicy
-from corpusveil_evaluate.attacks.attribute_inference import relative_gain
-from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
+from corpusveil_evaluate.attacks.attribute_inference import ATTACKERS, relative_gain
+from corpusveil_evaluate.studies.cells import Cell, Results, cells_over, of_seeds
 from corpusveil_evaluate.studies.claims import compare
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import Epsilon, Grid, GridMechanism, Study, claims_of
 from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, counted
 from corpusveil_evaluate.studies.task_figures import mode_scores, original_scores, text_statistics
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
-from corpusveil_evaluate.utility.training_modes import Mode
 
 Strategy = Literal["s1", "s2", "s3", "s4"]
 GIVEN = "given vectors"
 CORPUS = "of the corpus"
 NEAREST = 5
-MODES_OF_ATTACKERS: tuple[Mode, ...] = ("original-private", "private-private")
-"""Static and adaptive."""
+MODES_OF_ATTACKERS = (*ATTACKERS.values(),)
 
 
 class CollocationGrid(Grid):
@@ -91,11 +89,8 @@ class Collocated(Study):
                 at = {"strategy": strategy, "space": space}
                 for epsilon in epsilons:
                     axes = {**of, **at, "epsilon": epsilon}
-                    made += [Cell("task", {"task": task, **axes, "seed": seed}) for task in where for seed in seeds]
-                    if mechanism is grid.mechanism:
-                        made += [
-                            Cell("attack", {"task": task, **axes, "seed": seed}) for task in attacks for seed in seeds
-                        ]
+                    made += of_seeds("task", where, axes, grid.seeds)
+                    made += of_seeds("attack", attacks, axes, grid.seeds) if mechanism is grid.mechanism else []
         return made
 
     def _strategies(self, grid: CollocationGrid, data: StudyData) -> Iterator[tuple[str, str]]:
@@ -260,7 +255,7 @@ def _best(of: Results, floor: float | None) -> tuple[Any, ...]:
 
 
 def _gain(of: Results, known: Results) -> tuple[Any, ...]:
-    static, adaptive = (of.figure(f"attribute {mode}:macro_f1") for mode in ("original-private", "private-private"))
+    static, adaptive = (of.figure(f"attribute {mode}:macro_f1") for mode in MODES_OF_ATTACKERS)
     useful = of.figure("topic private-private:macro_f1")
     gained = None if useful is None or adaptive is None else _gain_of(useful.mean, adaptive.mean, known)
     return static, adaptive, useful, gained

@@ -15,12 +15,12 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
+from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.policy import TextPolicy
-from corpusveil.text.stopwords import STOP_WORDS
 from corpusveil.text.tokens import Tokenizer
-from corpusveil_evaluate.statistics.known_words import english_share
+from corpusveil_evaluate.statistics.shared_words import english_share
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
-from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over
+from corpusveil_evaluate.studies.cells import Cell, Results, SeedMean, cells_over, of_seeds
 from corpusveil_evaluate.studies.claims import compare
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.study import SLOW_LAWS, Epsilon, Grid, GridMechanism, Study, claims_of
@@ -70,7 +70,7 @@ class Comparative(Study):
                         "epsilon": epsilon,
                     }
                     made += [Cell("words", {"task": task, **at}) for task in tasks]
-                    made += [Cell("task", {"task": task, **at, "seed": n}) for task in tasks for n in range(grid.seeds)]
+                    made += of_seeds("task", tasks, at, grid.seeds)
         return made
 
     def work(self, cell: Cell, grid: ComparativeGrid, data: StudyData) -> Mapping[str, Any]:

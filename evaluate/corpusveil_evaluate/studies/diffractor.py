@@ -13,7 +13,7 @@ from pydantic import Field
 from corpusveil.budget import Budget
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
-from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
+from corpusveil_evaluate.studies.cells import Cell, Results, cells_over, of_seeds
 from corpusveil_evaluate.studies.claims import compare
 from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.report import Account, Table
@@ -85,15 +85,12 @@ class Diffractor(Study):
         made = cells_over("baseline", task=[*tasks, *attacks], seed=range(grid.seeds))
         for one, space in self._mechanisms(grid):
             of = {"mechanism": one.name, "parameters": one.parameters, "space": space}
-            epsilons = one.epsilons or grid.epsilons
-            for epsilon in epsilons:
+            for epsilon in one.epsilons or grid.epsilons:
                 at = {**of, "epsilon": epsilon}
                 made += [] if space == KEPT else [Cell("words", at)]
-                made += [
-                    Cell("task", {"task": task, **at, "seed": seed}) for task in tasks for seed in range(grid.seeds)
-                ]
+                made += of_seeds("task", tasks, at, grid.seeds)
                 if space in ("L0", ONE_LIST):
-                    made += _seeds("attack", attacks, at, grid.seeds)
+                    made += of_seeds("attack", attacks, at, grid.seeds)
             made += [] if space == KEPT else [Cell("speed", {**of, "epsilon": 1.0})]
         return made
 
@@ -179,10 +176,6 @@ def _attacked(
     for row, text in zip(rows, found, strict=True):
         texts[row] = text
     return mode_scores(task, task.with_texts(texts), data.model, seed, ("original-private",), prefix)
-
-
-def _seeds(kind: str, tasks: list[str], at: Mapping[str, Any], seeds: int) -> list[Cell]:
-    return [Cell(kind, {"task": task, **at, "seed": seed}) for task in tasks for seed in range(seeds)]
 
 
 def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str, float]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 
@@ -20,17 +20,11 @@ _POLICIES = (*ROLE_NAMES[1:], "layout", "case")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
-    """The settings of one study: what it states, in ``source``, and what it leaves ``open``.
-
-    ``per`` is what its epsilon is for; ``epsilons`` are those that it ran. ``parameters`` are those of mechanisms.
-    """
+    """The text policy of one study, of which ``source`` says whence it is known, and what the study leaves ``open``."""
 
     name: str
     study: str
-    per: Literal["token", "document"]
-    epsilons: tuple[float, ...]
-    text: Mapping[str, Any] = field(default_factory=dict)
-    parameters: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    text: Mapping[str, Any]
     source: str
     open: tuple[str, ...]
 
@@ -50,8 +44,7 @@ class Profile:
     def lines(self) -> Iterator[str]:
         """Yield notes: what is left in the clear, and what is not from the study."""
         yield self.in_the_clear()
-        unit = "word" if self.per == "token" else "document"
-        yield f"It follows {self.study}: {self.source}; its epsilon is per {unit}."
+        yield f"It follows {self.study}: {self.source}; its epsilon is per word."
         yield from self.open
         ours = [name for name in _POLICIES if name not in self.text]
         yield f"Not stated in the study; our choice: {', '.join(ours) or 'no text policy'}."
@@ -59,6 +52,5 @@ class Profile:
 
 _PROFILES = tomllib.loads(Path(__file__).with_name("profiles.toml").read_text(encoding="utf-8"))
 PROFILES: Mapping[str, Profile] = {
-    name: Profile(**{**own, "name": name, "epsilons": tuple(own["epsilons"]), "open": tuple(own["open"])})
-    for name, own in _PROFILES["profiles"].items()
+    name: Profile(**{**own, "name": name, "open": tuple(own["open"])}) for name, own in _PROFILES["profiles"].items()
 }

@@ -138,17 +138,14 @@ def as_csv(table: Table) -> bytes:
     return out.getvalue().encode()
 
 
-def lines(account: Account, width: int = 16) -> Iterator[str]:
+def lines(account: Account) -> Iterator[str]:
     """Yield tables and checks as text."""
     for table in account.tables:
         yield f"\n{table.title}"
         rows = [[shown(value) for value in row] for row in table.rows]
         sizes = [max(len(row[at]) for row in [list(table.columns), *rows]) for at in range(len(table.columns))]
         for row in [list(table.columns), *rows]:
-            yield (
-                "  "
-                + "  ".join(text.ljust(min(size, 4 * width)) for text, size in zip(row, sizes, strict=True)).rstrip()
-            )
+            yield ("  " + "  ".join(text.ljust(min(size, 64)) for text, size in zip(row, sizes, strict=True)).rstrip())
         yield from (f"  {note}" for note in table.said)
     if account.checks:
         yield f"\n{BESIDE}"

@@ -13,7 +13,7 @@ from corpusveil.errors import UnfinishedError
 from corpusveil.storage import files, lease
 from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
-from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, Results, run_cells
+from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, run_cells
 from corpusveil_evaluate.studies.preflight import absolute, check_sets, check_sources, missing_sets
 from corpusveil_evaluate.studies.report import TABLES, Account, statistics_table, write_account
 from corpusveil_evaluate.studies.study import Grid, Study, find
@@ -52,15 +52,6 @@ class PreparedStudy:
     data: StudyData
     stage: CellStage
     cells: Sequence[Cell]
-
-    @property
-    def left(self) -> list[Cell]:
-        """The unfinished cells."""
-        return [cell for cell in self.cells if self.stage.read(cell) is None]
-
-    def done(self) -> Results:
-        """Return the results of the finished cells."""
-        return Results([done.as_dict() for cell in self.cells if (done := self.stage.read(cell)) is not None])
 
 
 def prepare_study(

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.errors import AddressError, BadValueError, ConflictError, DataError
+from corpusveil.errors import AddressError, ConflictError, DataError
 from corpusveil.storage import files
 from corpusveil_evaluate.studies.bundled_text import passages
 from corpusveil_evaluate.studies.retrieval.bm25 import Bm25
@@ -91,15 +91,10 @@ def search_collection(data: StudyData, name: str, searches: tuple[SearchName, ..
     else:
         texts = list(data.task(name, size.documents, size.documents).texts)[: size.documents]
     items = known_items(texts, size.queries, terms=size.terms, words_of_queries=data.space().vocabulary)
-    return SearchCollection(items.queries, items.judgements, _known_item_engines(data, searches, list(items.documents)))
-
-
-def _known_item_engines(
-    data: StudyData, searches: tuple[SearchName, ...], documents: list[str]
-) -> dict[SearchName, tuple[SearchEngine, Scorer | None]]:
-    sparse = Bm25.of_texts(documents) if any(search.startswith("bm25") for search in searches) else None
-    dense = Dense.of_texts(documents, data.encoder) if any(search.endswith("dense") for search in searches) else None
-    return _by(searches, sparse, dense, dense)
+    found = list(items.documents)
+    sparse = Bm25.of_texts(found) if any(search.startswith("bm25") for search in searches) else None
+    dense = Dense.of_texts(found, data.encoder) if any(search.endswith("dense") for search in searches) else None
+    return SearchCollection(items.queries, items.judgements, _by(searches, sparse, dense, dense))
 
 
 def _judged(data: StudyData, searches: tuple[SearchName, ...]) -> SearchCollection:
@@ -156,11 +151,10 @@ class KnownItems:
 def known_items(
     texts: Sequence[str],
     queries: int = QUERIES,
-    seed: int = 0,
     terms: int = TERMS,
     words_of_queries: Container[str] | None = None,
 ) -> KnownItems:
-    """Return known-item search over texts: the same for the same texts and seed.
+    """Return known-item search over texts: the same for the same texts.
 
     Words are those of ``prepared`` text, split at blanks; the first half of n has n // 2 of them. tf-idf is ``tf ln(N /
     df)`` over the N first halves; terms are in its order; the alphabet breaks ties. Copies of a text, and texts of
@@ -169,8 +163,6 @@ def known_items(
     of a text are names and errors that no space has, and no mechanism replaces those. Raises UserError if fewer than
     ``queries`` queries are possible.
     """
-    if min(queries, terms) < 1:
-        raise BadValueError(f"{queries} queries of {terms} terms: give at least one of each.")
     words = [list(key) for key in dict.fromkeys(tuple(prepared(text).split()) for text in check_texts(texts))]
     words = [word for word in words if len(word) > 1]
     firsts = [Counter(word[: len(word) // 2]) for word in words]
@@ -183,7 +175,7 @@ def known_items(
             f"half, and {queries:,} queries are requested; give more or longer texts, or fewer queries."
         )
     frequency = Counter(term for counts in firsts for term in counts)
-    drawn = np.sort(np.random.default_rng(seed).choice(able, queries, replace=False)).tolist()
+    drawn = np.sort(np.random.default_rng(0).choice(able, queries, replace=False)).tolist()
 
     def query(counts: Counter[str]) -> str:
         weight = {term: count * math.log(len(firsts) / frequency[term]) for term, count in counts.items()}

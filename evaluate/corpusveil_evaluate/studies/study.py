@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import abc
-import difflib
 import importlib
 import json
 import tomllib
 from collections.abc import Iterable, Mapping
 from importlib import resources
-from pathlib import Path
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from corpusveil.errors import BadFileError, BadValueError, UnknownError, unreadable
+from corpusveil.errors import BadValueError, UnknownError, nearest
 from corpusveil.mechanisms import registry
+from corpusveil.pipelines.settings.toml import parsed
 from corpusveil_evaluate.studies.cells import Cell, Results
 from corpusveil_evaluate.studies.claims import Claim
 from corpusveil_evaluate.studies.report import Account
@@ -41,6 +49,15 @@ WHICH_CELLS = {
 
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Epsilon = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _mechanism(name: str) -> str:
+    if name not in registry.names():
+        raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
+    return name
+
+
+MechanismName = Annotated[str, AfterValidator(_mechanism)]
 
 
 class Grid(BaseModel):
@@ -101,16 +118,8 @@ READ = "read:"
 class ReadFirstGrid(Grid):
     """A grid of a study whose attackers first denoise the releases of some mechanisms."""
 
-    read_first: tuple[str, ...] = ()
+    read_first: tuple[MechanismName, ...] = ()
     """These mechanisms; each law costs seconds to a minute."""
-
-    @field_validator("read_first")
-    @classmethod
-    def _known(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        for name in names:
-            if name not in registry.names():
-                raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
-        return names
 
 
 class GridMechanism(BaseModel):
@@ -118,21 +127,9 @@ class GridMechanism(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str
+    name: MechanismName
     parameters: dict[str, int | float] = {}
-    epsilons: tuple[Epsilon, ...] = ()
-
-    @field_validator("name")
-    @classmethod
-    def _known(cls, name: str) -> str:
-        if name not in registry.names():
-            raise ValueError(f"there is no mechanism {name}; 'corpusveil mechanisms' lists them")
-        return name
-
-    @field_validator("epsilons")
-    @classmethod
-    def _in_order(cls, epsilons: tuple[float, ...]) -> tuple[float, ...]:
-        return tuple(sorted(set(epsilons)))
+    epsilons: Annotated[tuple[Epsilon, ...], AfterValidator(lambda given: tuple(sorted(set(given))))] = ()
 
     @model_validator(mode="after")
     def _parameters(self) -> Self:
@@ -214,16 +211,9 @@ def claims_of(study: Study) -> list[Claim]:
 
 
 def _given(file: str, study: Study) -> dict[str, Any]:
-    try:
-        changes = tomllib.loads(Path(file).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise unreadable(file, error) from None
-    except (ValueError, RecursionError):
-        raise BadFileError(f"{file}: this is not valid TOML; correct it.") from None
-    known = study.grid.model_fields
+    changes, known = parsed(file), study.grid.model_fields
     for key in changes:
         if key not in known:
-            near = difflib.get_close_matches(key, known, 1)
-            hint = f"did you mean {near[0]}?" if near else f"its keys are: {', '.join(known)}."
-            raise UnknownError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key; {hint}")
+            near = nearest(key, known) or f"; its keys are: {', '.join(known)}."
+            raise UnknownError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key{near}")
     return changes

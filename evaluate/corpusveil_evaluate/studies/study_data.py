@@ -185,7 +185,7 @@ class StudyData:
         file = None if self.bundled else self._file(name)
         if file is None:
             raise NoFileError(f"{name}: there is no such data set here; name its folder (data).")
-        return read_task(file, second=PAIRS.get(name), split="split", name=name)
+        return read_task(file, name, second=PAIRS.get(name), split="split")
 
     def with_topics(self, task: LabelledTexts) -> LabelledTexts:
         """Return a task with topics in place of its labels: clusters of averaged vectors, a constructed label."""
@@ -222,7 +222,7 @@ class StudyData:
         self,
         mechanism: Mechanism,
         budget: Budget,
-        policy: TextPolicy | None = None,
+        policy: TextPolicy,
         collocations: Collocations | None = None,
     ) -> Denoiser | None:
         """Return the denoiser of private versions by the language model, which an attacker uses first.
@@ -230,7 +230,7 @@ class StudyData:
         None if a reader cannot know the epsilon at which a word was replaced.
         """
         try:
-            return Denoiser(mechanism, budget, policy or TextPolicy(), self.language.model, collocations=collocations)
+            return Denoiser(mechanism, budget, policy, self.language.model, collocations=collocations)
         except ConflictError:
             return None
 
@@ -240,19 +240,14 @@ class StudyData:
         mechanism: Mechanism,
         budget: Budget,
         seed: int,
-        policy: TextPolicy | None = None,
+        policy: TextPolicy,
         collocations: Collocations | None = None,
         *,
         source: str,
     ) -> list[str]:
         """Return private versions of texts under a seed's key, which is public: they are measured, not released."""
         release = Release(
-            mechanism,
-            budget,
-            policy or TextPolicy(),
-            key=key_of(seed),
-            collocations=collocations,
-            accept_no_guarantee=True,
+            mechanism, budget, policy, key=key_of(seed), collocations=collocations, accept_no_guarantee=True
         )
         return privatize(list(texts), release, RowNumbers(source))
 

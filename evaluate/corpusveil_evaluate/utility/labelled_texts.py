@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from corpusveil.errors import BadRowError, BadTypeError, BadValueError, DataError, FormatError, ShapeError
 from corpusveil.storage import files, formats
-from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import as_strings
 
@@ -131,27 +130,17 @@ def split_rows(rows: int, seed: int, shares: Sequence[float] = SHARES) -> list[n
     return [np.sort(part).astype(np.int64) for part in parts]
 
 
-def read_task(
-    url: str,
-    *,
-    text: str = "text",
-    label: str = "label",
-    second: str | None = None,
-    split: str | None = None,
-    name: str | None = None,
-) -> LabelledTexts:
-    """Read a task from one file of Parquet, CSV or JSON lines, by the names of its columns.
+def read_task(url: str, name: str, *, second: str | None = None, split: str | None = None) -> LabelledTexts:
+    """Read a task from the columns ``text`` and ``label`` of one file of Parquet, CSV or JSON lines.
 
     ``second`` names the second text of pairs, ``split`` the column with ``train``, ``dev`` (or ``validation``) or
     ``test``. Raises UserError for a missing column and for the first unreadable row.
     """
-    refuse_nested(text, "a task has")
-    name = name or url.rstrip("/").rsplit("/", 1)[-1].split(".")[0]
     form = formats.find(formats.form_of(url))
     if not form.has_columns:
         raise FormatError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
-    keep = [each for each in (label, second, split) if each is not None]
-    columns = Columns(text, None, tuple(keep))
+    keep = [each for each in ("label", second, split) if each is not None]
+    columns = Columns("text", None, tuple(keep))
     texts: list[str] = []
     values: dict[str, list[str]] = {key: [] for key in keep}
     with files.open_read(url) as file:
@@ -164,7 +153,7 @@ def read_task(
     if not texts:
         raise DataError(f"{url}: there are no rows; give a file with rows.")
     pairs, parts = (None if named is None else values[named] for named in (second, split))
-    task = LabelledTexts(texts, values[label], pairs, name, parts)
+    task = LabelledTexts(texts, values["label"], pairs, name, parts)
     task.require_classes()
     return task
 

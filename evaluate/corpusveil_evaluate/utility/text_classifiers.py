@@ -44,21 +44,15 @@ class Model(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Tfidf:
-    """TF-IDF over 1- and 2-grams of words (sublinear counts, lower case), and logistic regression.
+    """TF-IDF over 1- and 2-grams of words (sublinear counts, lower case), and logistic regression."""
 
-    ``strength`` is scikit-learn's C, ``words`` the longest n-gram, ``rare`` the least number of texts with an n-gram.
-    """
-
-    strength: float = 10.0
-    words: int = 2
-    rare: int = 1
     name: str = "tfidf"
     seeded: bool = False
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:  # noqa: ARG002 - the same for any seed
         """Return the classifier. Raises UserError without scikit-learn, and for texts without a word."""
         made = sklearn("feature_extraction.text").TfidfVectorizer(
-            ngram_range=(1, self.words), min_df=self.rare, sublinear_tf=True, token_pattern=WORD_PATTERN
+            ngram_range=(1, 2), sublinear_tf=True, token_pattern=WORD_PATTERN
         )
         try:
             made.fit([*train.texts, *(train.pairs or ())])
@@ -66,7 +60,7 @@ class Tfidf:
             raise DataError(
                 f"{train.name}: no word occurs in enough of the texts to train on; give more texts."
             ) from None
-        return _logistic(made.transform, train, self.strength, solver="newton-cg", tol=1e-5)
+        return _logistic(made.transform, train, 10.0, solver="newton-cg", tol=1e-5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +71,13 @@ class Averaged:
     """
 
     space: Space
-    strength: float = 1.0
     name: str = "vectors"
     seeded: bool = False
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:  # noqa: ARG002 - the same for any seed
         """Return the classifier. Raises UserError without scikit-learn, and when not every word has a vector."""
         scaler = sklearn("preprocessing").StandardScaler()
-        return _logistic(AveragedVectors(self.space).encode, train, self.strength, scaler)
+        return _logistic(AveragedVectors(self.space).encode, train, 1.0, scaler)
 
 
 def model_of(name: str, space: Space | None = None) -> Model:
@@ -156,10 +149,6 @@ class Remembered:
     def seeded(self) -> bool:
         """Whether two seeds can give two classifiers for the same texts."""
         return self.model.seeded
-
-    def apart(self) -> Remembered:
-        """Return a copy with the classifiers fitted so far; those that it fits later are discarded with it."""
-        return Remembered(self.model, dict(self._fitted))
 
     def fit(self, train: LabelledTexts, seed: int) -> Predictor:
         """Return a classifier that was trained on these rows."""

@@ -21,7 +21,7 @@ from corpusveil_evaluate.readers.model_text import WORDS, ids_in, model_text
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import fails, refused, succeeds
 from tests.language.random_texts import WORDS as SAID
-from tests.language.random_texts import corpus
+from tests.language.random_texts import corpus, log_probabilities
 
 KEPT = cv.TextPolicy(stop_words="keep")
 
@@ -198,8 +198,8 @@ def test_no_reader_of_the_release_beats_the_upper_side(space: Space, model: Lang
     u, v = (
         words[axis.ravel()].astype(np.int32) for axis in np.meshgrid(np.arange(size), np.arange(size), indexing="ij")
     )
-    third = np.exp(model.log_probabilities(np.stack([u, v], axis=1), words)).reshape(size, size, size)
-    second = np.exp(model.log_probabilities(np.stack([np.full(size, -1), words], axis=1), words))
+    third = np.exp(log_probabilities(model, np.stack([u, v], axis=1), words)).reshape(size, size, size)
+    second = np.exp(log_probabilities(model, np.stack([np.full(size, -1), words], axis=1), words))
     first = np.exp(model.arrays.start[words] / ONE)
     right = 0
     for run, out in zip(at, released, strict=True):  # forward and backward over states of two words

@@ -11,7 +11,7 @@ from corpusveil.language.fixed import ONE
 from corpusveil.language.model import LanguageModel
 from corpusveil_evaluate.readers.model_text import sampled_text
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.language.random_texts import corpus
+from tests.language.random_texts import corpus, log_probabilities
 
 LENGTH = 5
 COUNT = 200_000
@@ -47,7 +47,7 @@ def test_every_context_has_the_law_of_the_model(model: LanguageModel, text: np.n
         for context, times in contexts.most_common(12):
             if times > 500 and max(context) < every.size:
                 padded = np.array([[-1] * (3 - n) + list(context)])
-                law = np.exp(said.log_probabilities(padded, every)[0])
+                law = np.exp(log_probabilities(said, padded, every)[0])
                 found.append(worst(seen, law, context))
     assert len(found) > 15
     assert (max(found) < 6) == (not other)

@@ -15,7 +15,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.language.random_texts import corpus
+from tests.language.random_texts import corpus, log_probabilities, log_probability
 
 STEP = 2.0**-15
 """Logarithms are whole multiples of 2^-16: up to three of them are rounded."""
@@ -92,15 +92,15 @@ def test_probabilities_are_those_of_a_dictionary_implementation(texts: int, leas
     rng = np.random.default_rng(seed)
     names = [*model.vocabulary.words, "<unk>"]
     contexts = rng.integers(0, len(names), (60, 2))
-    found = np.exp(model.model.log_probabilities(contexts, np.arange(len(names))))
+    found = np.exp(log_probabilities(model.model, contexts, np.arange(len(names))))
     for row, (one, two) in enumerate(contexts.tolist()):
         context = (names[one], names[two])
         assert found[row] == pytest.approx([plain.probability(context, word) for word in names], rel=STEP)
-        assert math.exp(model.model.log_probability(context, names[one])) == pytest.approx(found[row][one], rel=1e-12)
-    assert math.exp(model.model.log_probability([], names[0])) == pytest.approx(
+        assert math.exp(log_probability(model.model, context, names[one])) == pytest.approx(found[row][one], rel=1e-12)
+    assert math.exp(log_probability(model.model, [], names[0])) == pytest.approx(
         plain.probability((), names[0]), rel=STEP
     )
-    short = model.model.log_probability([names[0]], names[-2])
+    short = log_probability(model.model, [names[0]], names[-2])
     assert math.exp(short) == pytest.approx(plain.probability((names[0],), names[-2]), rel=STEP)
 
 
@@ -117,7 +117,7 @@ def test_scores_of_texts_are_sums_over_their_runs() -> None:
         expected = 0.0
         for run in runs_of([text.replace("[word]", "|")]):
             for k, word in enumerate(run):
-                expected += model.model.log_probability(run[max(0, k - 2) : k], word)
+                expected += log_probability(model.model, run[max(0, k - 2) : k], word)
                 words += 1
                 unknown += word not in model.vocabulary
         assert score == pytest.approx(expected, rel=1e-10)

@@ -18,9 +18,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.statistics.changed_words import changed_share
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, SentenceEncoder
-from corpusveil_evaluate.statistics.known_words import english_share
-from corpusveil_evaluate.statistics.rare_words import surviving_rare
-from corpusveil_evaluate.statistics.shared_words import jaccard
+from corpusveil_evaluate.statistics.shared_words import english_share, jaccard, surviving_rare
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.statistics.statistic import Evidence, statistics
 from corpusveil_evaluate.statistics.word_statistics import word_statistics

@@ -132,13 +132,6 @@ TEXT = f"The {WORDS[0]}, 12 zzcanary {WORDS[1]}! \U0001f600 a@b.example"
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_a_profile_names_parameters_that_its_mechanisms_have(name: str) -> None:
-    for mechanism, given in PROFILES[name].parameters.items():
-        made = cv.mechanism(mechanism, small_space(words=WORDS), **given)
-        assert {parameter: made.parameters()[parameter] for parameter in given} == dict(given)
-
-
-@pytest.mark.parametrize("name", PROFILES)
 def test_the_sentence_names_what_comes_out_unchanged(name: str) -> None:
     """What the kernel leaves of a text with every kind of token in it is what the profile says it leaves."""
     policy = PROFILES[name].policy()

@@ -240,10 +240,11 @@ def test_what_a_study_of_given_data_writes_is_closed_even_in_a_folder_that_was_t
     out.mkdir(mode=0o755)
     grid = grid_of("comparative-mldp", tmp_path, 'sizes = [4]\nmechanisms = [{ name = "cmp" }]\nepsilons = [1]\n')
     one = prepare_study(find("comparative-mldp"), grid, Sources(str(data), (vectors,)), str(out), Local())
-    running.run_study(one, Local())
+    account, _ = running.run_study(one, Local())
     for path in out.iterdir():
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path
-    assert one.done().refused == ["sst2: the space has none of its words, so no word can be drawn; give other vectors."]
+    refused = "sst2: the space has none of its words, so no word can be drawn; give other vectors."
+    assert f"Not run: {refused}" in account.notes
 
 
 def test_a_cell_that_fails_each_time_stops_no_other_and_is_tried_again(tmp_path: Path) -> None:

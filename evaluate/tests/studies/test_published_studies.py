@@ -312,12 +312,12 @@ def test_a_tiny_study_of_robustness_has_all_figures_and_keeps_its_promises(tmp_p
     one = prepare_study(adversarial_robustness.STUDY, grid, sources, str(tmp_path / "out"), Local(1))
     assert len(one.cells) == 2 * 4 + 2 * 4 * 3
     account, page = run_study(one, Local(1))
-    results = one.done()
+    results = Results(json.loads(Path(page).with_name("study.json").read_bytes())["cells"])
     assert not results.refused
     for record in results.where("attack").records:
         found = record["result"]
         assert found["adversarial"] <= min(found["clean"], found["private"])
-        assert found["certified"] <= found["certified_reach"] <= found["clean"] + 1e-9
+        assert found["certified"] <= found["clean"] + 1e-9
     easy = results.where("attack", task="sst2", regime="normal")
     assert easy.mean("clean") > 0.9
     # truncated Gumbel draws among few near words, which have the same label here, so it costs little at any epsilon

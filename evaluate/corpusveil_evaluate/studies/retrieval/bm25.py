@@ -116,8 +116,7 @@ class Bm25:
         for words in self._queries(queries):
             scores = self._all(words)
             touched = np.flatnonzero(scores)
-            places = best(scores[touched], depth)
-            rows.append((touched[places], scores[touched[places]]))
+            rows.append(touched[best(scores[touched], depth)])
         return ranked(rows, depth)
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

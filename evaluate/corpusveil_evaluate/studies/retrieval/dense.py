@@ -50,9 +50,7 @@ class Dense:
         for start in range(0, len(queries), AT_ONCE):
             vectors = _unit(queries[start : start + AT_ONCE], self.encoder)
             for vector, scores in zip(vectors, vectors @ self._vectors.T, strict=True):
-                sound = self._sound(vector, self._vectors, scores)
-                places = best(sound, depth)
-                rows.append((places, sound[places]))
+                rows.append(best(self._sound(vector, self._vectors, scores), depth))
         return ranked(rows, depth)
 
     def scores(self, query: str, documents: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:

@@ -35,9 +35,6 @@ from corpusveil_evaluate.statistics.shared_words import jaccard
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.terms import check_texts
 
-VARIANTS = 20
-"""Of each query, by our choice: the study does not state it."""
-
 
 def prepared(query: str) -> str:
     """Return a query as in the study: lower case, no punctuation, no term with a digit, one blank between terms.
@@ -83,15 +80,13 @@ class Variants:
         return [query for query, _ in pairs], [variant for _, variant in pairs]
 
 
-def obfuscate(queries: Sequence[str], release: Release, variants: int = VARIANTS, source: str = "queries") -> Variants:
+def obfuscate(queries: Sequence[str], release: Release, variants: int, source: str = "queries") -> Variants:
     """Return private variants of queries, which must be ``prepared`` first to follow the study.
 
     Every variant is a document with an identity of its own: ``source``, its number and that of its query. Raises
-    UserError without queries or variants, and for a release that gives equal texts equal noise or leaves copies out.
+    UserError for a release that gives equal texts equal noise or leaves copies out.
     """
     check_texts(queries, "queries")
-    if isinstance(variants, bool) or variants < 1 or not len(queries):
-        raise BadValueError(f"{len(queries):,} queries, {variants} variants of each: give at least one of both.")
     if release.duplicates != "independent":
         raise BadValueError(
             f"duplicates = {release.duplicates!r}: each variant of a query needs its own noise; choose independent."

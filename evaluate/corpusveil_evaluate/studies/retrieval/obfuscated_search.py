@@ -19,9 +19,9 @@ import numpy as np
 import numpy.typing as npt
 from ir_measures import RR, R, SetR, nDCG
 
-from corpusveil.errors import BadValueError, DataError, ShapeError
+from corpusveil.errors import DataError
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import Variants
-from corpusveil_evaluate.studies.retrieval.ranking import DEPTH, NONE, Ranking, Scorer, SearchEngine, best, ranked
+from corpusveil_evaluate.studies.retrieval.ranking import DEPTH, Ranking, Scorer, SearchEngine, best, ranked
 
 RECALL_AT, NDCG_AT, RECIPROCAL_AT = 100, 10, 10
 DL19_THRESHOLD = 2
@@ -57,10 +57,8 @@ def search_obfuscated(
     pools, rows = [], []
     for query, some in zip(variants.queries, variants.texts, strict=True):
         pool = np.unique(np.concatenate([results.found(once[variant]) for variant in some]))
-        scores = scorer.scores(query, pool)
-        places = best(scores, kept)
         pools.append(pool)
-        rows.append((pool[places], scores[places]))
+        rows.append(pool[best(scorer.scores(query, pool), kept)])
     return Obfuscated(tuple(pools), ranked(rows, kept))
 
 
@@ -74,12 +72,6 @@ class Judgements:
 
     grades: Sequence[Mapping[int, int]]
     threshold: int = 1
-
-    def __post_init__(self) -> None:
-        if self.threshold < 1:
-            raise BadValueError(f"threshold = {self.threshold}: give the least relevant grade, 1 or more.")
-        if any(NONE in some for some in self.grades):
-            raise BadValueError("Document -1 is judged; give missing documents numbers below -1.")
 
     def __len__(self) -> int:
         return len(self.grades)
@@ -108,10 +100,6 @@ def score_obfuscated(search: Obfuscated, judged: Judgements) -> dict[str, float]
 
 def _scored(pools: Sequence[npt.NDArray[np.int64]], ranking: Ranking, judged: Judgements) -> dict[str, float]:
     """Return the measures, means from 0 to 1 over the queries with a relevant document."""
-    if len(ranking) != len(judged) or not len(judged):
-        raise ShapeError(
-            f"{len(ranking):,} queries were searched and {len(judged):,} are judged; give the same queries."
-        )
     least = judged.threshold
     judgements = {
         str(query): {str(number): max(grade, 0) for number, grade in grades.items()}

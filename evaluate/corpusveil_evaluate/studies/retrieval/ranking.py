@@ -23,12 +23,10 @@ NONE = -1
 class Ranking:
     """The best documents of Q queries, best first.
 
-    ``documents`` int64 [Q, depth] are numbers of documents, -1 after the last result of a query; ``scores`` float64
-    [Q, depth] are what the engine gave them, -inf there.
+    ``documents`` int64 [Q, depth] are numbers of documents, -1 after the last result of a query.
     """
 
     documents: npt.NDArray[np.int64]
-    scores: npt.NDArray[np.float64]
 
     def __len__(self) -> int:
         return len(self.documents)
@@ -71,12 +69,9 @@ def best(scores: npt.NDArray[Any], depth: int) -> npt.NDArray[np.int64]:
     return places[np.argsort(-scores[places], kind="stable")][:depth].astype(np.int64)
 
 
-def ranked(rows: Sequence[tuple[npt.NDArray[np.int64], npt.NDArray[Any]]], depth: int) -> Ranking:
-    """Return the ranking of queries' results, each (documents, scores) and best first, cut at ``depth``."""
+def ranked(rows: Sequence[npt.NDArray[np.int64]], depth: int) -> Ranking:
+    """Return the ranking of queries' results, each the numbers of documents, best first; cut at ``depth``."""
     documents = np.full((len(rows), depth), NONE, np.int64)
-    scores = np.full((len(rows), depth), -np.inf)
-    for row, (numbers, values) in enumerate(rows):
-        kept = min(depth, numbers.size)
-        documents[row, :kept] = numbers[:kept]
-        scores[row, :kept] = values[:kept]
-    return Ranking(documents, scores)
+    for row, numbers in zip(documents, rows, strict=True):
+        row[: numbers.size] = numbers[:depth]
+    return Ranking(documents)

@@ -181,7 +181,6 @@ def join_judgements(
     queries: Mapping[str, str],
     qrels: Mapping[str, Mapping[str, int]],
     passages: Passages,
-    threshold: int = DL19_THRESHOLD,
 ) -> Judged:
     """Return the queries with a judgment, and the judgments by the numbers of passages.
 
@@ -200,5 +199,5 @@ def join_judgements(
     number_of = dict(zip(judged, numbers.tolist(), strict=True))
     grades = [{number_of[passage]: grade for passage, grade in qrels[identity].items()} for identity in ids]
     return Judged(
-        tuple(ids), tuple(queries[identity] for identity in ids), Judgements(grades, threshold), int(lost.sum())
+        tuple(ids), tuple(queries[identity] for identity in ids), Judgements(grades, DL19_THRESHOLD), int(lost.sum())
     )

@@ -12,14 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import BadValueError, ShapeError
 from corpusveil.spaces import Space
 from corpusveil_evaluate.terms import terms_of, tokenizer_of
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 
 PADDING = -1
-LONGEST = 64
-"""The most words of a text; the rest is cut off."""
 
 Ids = npt.NDArray[np.int32]
 
@@ -39,13 +36,6 @@ class Examples:
     labels: npt.NDArray[np.int64]
     classes: tuple[str, ...]
     premises: Ids | None = None
-
-    def __post_init__(self) -> None:
-        sized = [self.texts.ndim == 2, len(self.labels) == len(self.texts)]
-        if self.premises is not None:
-            sized += [self.premises.ndim == 2, len(self.premises) == len(self.texts)]
-        if not all(sized):
-            raise ShapeError("texts and premises: give ids [N, words] and a label for each text.")
 
     def __len__(self) -> int:
         """Return the number of texts."""
@@ -93,27 +83,20 @@ def stacked(parts: Sequence[Ids]) -> Ids:
     return out
 
 
-def encode(
-    task: LabelledTexts, space: Space, *, longest: int = LONGEST, classes: Sequence[str] | None = None
-) -> Examples:
-    """Return a task as ids of a space's words; of pairs the second text is the one that is attacked.
+def encode(task: LabelledTexts, space: Space, longest: int, classes: Sequence[str]) -> Examples:
+    """Return a task as the first ``longest`` words of a space; of pairs the second text is the one that is attacked.
 
-    ``classes`` are the names of the labels in the order of their numbers, by default those of the task. Raises
-    UserError for a label that is none of them.
+    ``classes`` are the names of the labels in the order of their numbers.
     """
-    names = tuple(task.classes if classes is None else classes)
-    if missing := set(task.labels) - set(names):
-        raise BadValueError(
-            f"{task.name}: {len(missing)} labels are not among the {len(names)} classes; give all classes."
-        )
-    numbers = {name: number for number, name in enumerate(names)}
+    numbers = {name: number for number, name in enumerate(classes)}
     labels = np.array([numbers[label] for label in task.labels], dtype=np.int64)
+    texts = ids_of(task.texts, space, longest)
     if task.pairs is None:
-        return Examples(ids_of(task.texts, space, longest), labels, names)
-    return Examples(ids_of(task.pairs, space, longest), labels, names, ids_of(task.texts, space, longest))
+        return Examples(texts, labels, tuple(classes))
+    return Examples(ids_of(task.pairs, space, longest), labels, tuple(classes), texts)
 
 
-def ids_of(texts: Sequence[str], space: Space, longest: int = LONGEST) -> Ids:
+def ids_of(texts: Sequence[str], space: Space, longest: int) -> Ids:
     """Return the first ``longest`` known words of each text; int32 [N, L], padded."""
     words = terms_of(texts, tokenizer_of(space.vocabulary)).words()
     lengths = np.minimum(np.diff(words.offsets), longest)

@@ -10,7 +10,7 @@
 Every word of every member is the original one or a single draw at epsilon for it. Positions are drawn uniformly (our
 choice). Success is any member that is wrong, not only the fittest: of two classes that is the same.
 
-With ``variant``, the wholly private text of the comparison is one more member of the first population. The paper does
+The wholly private text of the comparison (``variant``) is one more member of the first population. The paper does
 not do that; with it the attacker never does worse than that one variant, by construction. Nor does it do worse than a
 single perturbation, which is always a member, nor than no attack: a text that the network gets wrong unchanged is not a
 success of the attack, but is not robust.
@@ -26,7 +26,6 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import DataError, ShapeError
 from corpusveil_evaluate.studies.robustness.encoded_texts import Examples, Ids, trimmed
 from corpusveil_evaluate.studies.robustness.network_training import Noise
 from corpusveil_evaluate.studies.robustness.networks import Trained
@@ -70,17 +69,13 @@ def attack(
     noise: Noise,
     settings: Genetic,
     seed: int,
-    variant: Ids | None = None,
+    variant: Ids,
 ) -> Attacked:
     """Attack every example through a mechanism; premises stay.
 
     Positions, parents and crossings are drawn by the seed, words by the key. ``variant`` int32 [N, L] joins the first
-    population. Raises UserError if it does not have the examples' shape.
+    population.
     """
-    if variant is not None and variant.shape != examples.texts.shape:
-        raise ShapeError(
-            f"variant has shape {variant.shape}, and texts {examples.texts.shape}; give a variant for each text."
-        )
     generation, texts = np.full(len(examples), -1, np.int64), examples.texts.copy()
     order = np.argsort(examples.lengths, kind="stable")  # rows of similar length need little padding
     for at in range(0, order.size, TOGETHER):
@@ -103,7 +98,7 @@ class _Group:
         self.premises = None if examples.premises is None else trimmed(examples.premises[rows])
         self.streams = [np.random.default_rng([seed, row]) for row in rows.tolist()]
 
-    def run(self, variant: Ids | None, generation: Int64, texts: Ids) -> None:
+    def run(self, variant: Ids, generation: Int64, texts: Ids) -> None:
         """Attack; for rows that fail, record the generation and the text."""
         unchanged, _ = self._judge(self.originals[:, None])
         generation[self.rows[unchanged[:, 0]]] = 0
@@ -113,8 +108,7 @@ class _Group:
         size = self.settings.members
         members = np.repeat(self.originals[:, None], size, axis=1)
         self._perturb(members, self._uniform(size, 1)[:, :, 0], 0)
-        if variant is not None:
-            members = np.concatenate([members, variant[self.rows, None, : self.originals.shape[1]]], axis=1)
+        members = np.concatenate([members, variant[self.rows, None, : self.originals.shape[1]]], axis=1)
         for number in range(1, self.settings.generations + 1):
             wrong, fitness = self._judge(members)
             fallen = np.asarray(wrong.any(axis=1))
@@ -189,8 +183,6 @@ def measure(trained: Trained, examples: Examples, noise: Noise, settings: Geneti
     ``adversarial``: on the original and on all that the attacker tried, the variant among it; ``floor``: the most
     frequent label. ``changed`` words deceived the network, the mean over texts that the attack turned, if any.
     """
-    if not len(examples):
-        raise DataError("There are no texts to attack; give at least one.")
     variant = noise.variant(examples.texts, "variant")
     right, private = trained.right(examples), trained.right(examples.with_texts(variant))
     attacked = attack(trained.probabilities, examples, noise, settings, seed, variant)

@@ -23,7 +23,6 @@ from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
 from corpusveil_evaluate.studies.robustness.encoded_texts import Examples
 from corpusveil_evaluate.studies.robustness.networks import Boxes, Layers, Network, Trained, first_layer, mask_of
 
-SUBSTITUTES = 8
 TOGETHER = 256
 """Texts whose boxes are computed at once: 6 MiB for each 10 words of 300 dimensions."""
 
@@ -39,7 +38,7 @@ class Substitutes:
     within: float
 
     @classmethod
-    def of(cls, space: Space, count: int = SUBSTITUTES, closeness: float = 1.0) -> Substitutes:
+    def of(cls, space: Space, count: int, closeness: float = 1.0) -> Substitutes:
         """Take the ``count`` nearest words within ``closeness`` times the median distance of the last of these.
 
         All words count alike for the median. Below 1 fewer words have substitutes, and those are more alike.
@@ -109,7 +108,7 @@ def worst(centre: Any, radius: Any, truth: npt.NDArray[Any]) -> Any:
     return centre + radius * (1 - 2 * truth)
 
 
-def certified(trained: Trained, boxes: WordBoxes, examples: Examples, factor: float = 1.0) -> npt.NDArray[np.bool_]:
+def certified(trained: Trained, boxes: WordBoxes, examples: Examples) -> npt.NDArray[np.bool_]:
     """Return which examples keep their label under every allowed substitution; bool [N].
 
     Computed in the parameters' float type: rounding is not bounded. A tie is no certificate.
@@ -118,7 +117,7 @@ def certified(trained: Trained, boxes: WordBoxes, examples: Examples, factor: fl
     drops = [1.0] * len(trained.network.dropped)
     for at in range(0, len(examples), TOGETHER):
         some = examples.take(np.arange(at, min(at + TOGETHER, len(examples))))
-        bounds = bounded_scores(Boxes(np), trained.network, trained.parameters, boxes, some, factor, drops)
+        bounds = bounded_scores(Boxes(np), trained.network, trained.parameters, boxes, some, 1.0, drops)
         truth = np.eye(len(some.classes), dtype=np.int64)[some.labels]
         scores = worst(*bounds, truth)
         others = np.where(truth == 1, -np.inf, scores).max(axis=1)

@@ -12,16 +12,15 @@ mechanism and epsilon as the attack (``augmented``, Xu et al. 2021: four); and a
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from autograd import numpy as traced
 from autograd import value_and_grad
 
-from corpusveil.errors import DataError, UnsetError, not_a_choice
+from corpusveil.errors import DataError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -29,7 +28,6 @@ from corpusveil.spaces import Space
 from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples, Ids
 from corpusveil_evaluate.studies.robustness.interval_bounds import Substitutes, WordBoxes, bounded_scores, worst
 from corpusveil_evaluate.studies.robustness.networks import (
-    WIDTH,
     Boxes,
     Network,
     Points,
@@ -42,40 +40,12 @@ from corpusveil_evaluate.studies.robustness.networks import (
 )
 
 Regime = Literal["normal", "augmented", "ibp"]
-REGIMES: tuple[Regime, ...] = get_args(Regime)
-VARIANTS = 4
+BATCH, RATE, DROPOUT, RISING = 32, 1e-3, 0.2, 2 / 3
+"""Examples of a step, Adam's step, the share of a layer's inputs that a step leaves out, and of the epochs in which
+kappa and the boxes rise."""
 _DRAWS = "6b" * 32
 FIRST, SECOND, TINY = 0.9, 0.999, 1e-8
 """Adam's decay rates, and the constant added to its denominator."""
-
-
-@dataclass(frozen=True, slots=True)
-class NetworkTraining:
-    """How a network is trained.
-
-    Attributes:
-        epochs: passes over the examples.
-        batch: examples of a step.
-        rate: Adam's step.
-        dropout: the share of a layer's inputs that are left out of a step.
-        kappa: the weight of the worst scores when all is risen; with boxes only.
-        rising: the share of the epochs in which it rises.
-        reach: the size of the boxes when all is risen; 1 holds all substitutes, as in the study. Where these make the
-            network give up (it says one label to all texts), smaller boxes train, and certify less.
-    """
-
-    epochs: int = 60
-    batch: int = 32
-    rate: float = 1e-3
-    dropout: float = 0.2
-    kappa: float = 0.8
-    rising: float = 2 / 3
-    reach: float = 1.0
-
-    def risen(self, epoch: int) -> float:
-        """Return how far kappa and boxes have risen in an epoch, the first being 0: from 0 to 1."""
-        rising = self.epochs * self.rising
-        return min(1.0, epoch / rising) if rising else 1.0
 
 
 def cross_entropy(array: Any, scores: Any, truth: npt.NDArray[Any]) -> Any:
@@ -114,16 +84,16 @@ def loss(
 class _Adam:
     """Parameters that are stepped in place, with the moments of their derivatives."""
 
-    __slots__ = ("_first", "_rate", "_second", "_steps", "parameters")
+    __slots__ = ("_first", "_second", "_steps", "parameters")
 
-    def __init__(self, parameters: dict[str, npt.NDArray[Any]], rate: float) -> None:
-        self.parameters, self._rate, self._steps = parameters, rate, 0
+    def __init__(self, parameters: dict[str, npt.NDArray[Any]]) -> None:
+        self.parameters, self._steps = parameters, 0
         self._first = {name: np.zeros_like(value) for name, value in parameters.items()}
         self._second = {name: np.zeros_like(value) for name, value in parameters.items()}
 
     def step(self, slopes: dict[str, npt.NDArray[Any]]) -> None:
         self._steps += 1
-        rate = self._rate * (1 - SECOND**self._steps) ** 0.5 / (1 - FIRST**self._steps)
+        rate = RATE * (1 - SECOND**self._steps) ** 0.5 / (1 - FIRST**self._steps)
         for name, slope in slopes.items():
             first, second = self._first[name], self._second[name]
             first += (1 - FIRST) * (slope - first)
@@ -135,44 +105,39 @@ def train(
     network: Network,
     vectors: npt.NDArray[Any],
     examples: Examples,
-    settings: NetworkTraining,
+    epochs: int,
     seed: int,
     boxes: WordBoxes | None = None,
+    kappa: float = 0.0,
 ) -> Trained:
     """Return the network, trained on examples; the same for the same seed.
 
     ``vectors`` [V, d] are those of the space's words and give the float type; they are not trained. With ``boxes`` the
-    loss has the worst scores in it. Raises UserError for fewer than two classes.
+    loss has the worst scores in it, with the weight ``kappa`` when all is risen. Raises UserError for fewer than two
+    classes.
     """
     if len(np.unique(examples.labels)) < 2:
         raise DataError(f"{len(examples):,} examples have fewer than two classes; give examples of at least two.")
-    if (examples.premises is not None) != network.pairs:
-        raise DataError("Only the network or only the examples have premises; use network_of(examples).")
 
     def batch_loss(parameters: Any, some: Examples, drops: Any, risen: float) -> Any:
-        mixed = (settings.kappa * risen, settings.reach * risen)
-        return loss(traced, network, parameters, vectors, some, drops, boxes, *mixed)
+        return loss(traced, network, parameters, vectors, some, drops, boxes, kappa * risen, risen)
 
     step = value_and_grad(batch_loss)
     rng = np.random.default_rng(seed)
-    adam = _Adam(initial(network, rng, vectors.dtype), settings.rate)
-    for epoch in range(settings.epochs):
-        for rows in _batches(examples, settings.batch, rng):
-            drops = [_drop(rng, (rows.size, width), settings.dropout, vectors.dtype) for width in network.dropped]
-            _, slopes = step(adam.parameters, examples.take(rows), drops, settings.risen(epoch))
+    adam = _Adam(initial(network, rng, vectors.dtype))
+    for epoch in range(epochs):
+        order, risen = rng.permutation(len(examples)), min(1.0, epoch / (epochs * RISING))
+        for at in range(0, order.size, BATCH):
+            rows = order[at : at + BATCH]
+            drops = [_drop(rng, (rows.size, width), vectors.dtype) for width in network.dropped]
+            _, slopes = step(adam.parameters, examples.take(rows), drops, risen)
             adam.step(slopes)
     return Trained.of(network, adam.parameters, vectors)
 
 
-def _batches(examples: Examples, size: int, rng: np.random.Generator) -> Iterator[npt.NDArray[np.int64]]:
-    order = rng.permutation(len(examples))
-    for at in range(0, order.size, size):
-        yield order[at : at + size]
-
-
-def _drop(rng: np.random.Generator, shape: tuple[int, int], share: float, dtype: Any) -> npt.NDArray[Any]:
-    """Return 0 with probability ``share`` and else 1 / (1 - share), so that the mean stays."""
-    return np.asarray((rng.random(shape) >= share) / (1 - share), dtype)
+def _drop(rng: np.random.Generator, shape: tuple[int, int], dtype: Any) -> npt.NDArray[Any]:
+    """Return 0 with the probability ``DROPOUT`` and else what keeps the mean."""
+    return np.asarray((rng.random(shape) >= DROPOUT) / (1 - DROPOUT), dtype)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +167,7 @@ class Noise:
         return out
 
 
-def augmented(examples: Examples, noise: Noise, variants: int = VARIANTS) -> Examples:
+def augmented(examples: Examples, noise: Noise, variants: int) -> Examples:
     """Return the examples and ``variants`` private versions of their texts; labels and premises stay."""
     made = [examples.with_texts(noise.variant(examples.texts, f"train {number}")) for number in range(variants)]
     return examples.joined(made)
@@ -212,28 +177,22 @@ def fit(
     regime: Regime,
     examples: Examples,
     space: Space,
-    settings: NetworkTraining,
+    epochs: int,
     seed: int,
     *,
-    noise: Noise | None = None,
-    substitutes: Substitutes | None = None,
-    variants: int = VARIANTS,
-    width: int = WIDTH,
+    noise: Noise,
+    substitutes: Substitutes,
+    variants: int,
+    width: int,
+    kappa: float,
 ) -> Trained:
     """Train the network for these examples, of layers of ``width``, by a regime.
 
-    ``augmented`` adds ``variants`` private versions by ``noise``; ``substitutes`` are what ``ibp`` allows, by default
-    ``Substitutes.of(space)``.
+    ``augmented`` adds ``variants`` private versions by ``noise``; ``substitutes`` are what ``ibp`` allows.
     """
-    if regime not in REGIMES:
-        raise not_a_choice("regime", regime, REGIMES)
     vectors, boxes = vectors_of(space), None
     if regime == "augmented":
-        if noise is None:
-            raise UnsetError(
-                "augmented: private variants need a mechanism at an epsilon; give the noise of the attack."
-            )
         examples = augmented(examples, noise, variants)
     if regime == "ibp":
-        boxes = WordBoxes.of(vectors, substitutes or Substitutes.of(space))
-    return train(network_of(examples, space, width), vectors, examples, settings, seed, boxes)
+        boxes = WordBoxes.of(vectors, substitutes)
+    return train(network_of(examples, space, width), vectors, examples, epochs, seed, boxes, kappa)

@@ -24,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 from autograd import extend
 
-from corpusveil.errors import DataError
 from corpusveil.spaces import Space
 from corpusveil_evaluate.studies.robustness.encoded_texts import Examples
 
@@ -210,13 +209,13 @@ def initial(
     return made
 
 
-def vectors_of(space: Space, dtype: npt.DTypeLike = np.float32) -> npt.NDArray[Any]:
+def vectors_of(space: Space) -> npt.NDArray[Any]:
     """Return the space's vectors as networks read them, [V, d]: scaled so that a coordinate's mean square is 1.
 
     One factor for all, so directions and ratios of distances stay; spaces of any scale then train alike.
     """
     square = float(np.mean(np.square(space.vectors, dtype=np.float64)))
-    return np.asarray(space.vectors / math.sqrt(square or 1.0), dtype)
+    return np.asarray(space.vectors / math.sqrt(square or 1.0), np.float32)
 
 
 def mask_of(ids: npt.NDArray[np.int32], dtype: npt.DTypeLike) -> npt.NDArray[Any]:
@@ -238,10 +237,6 @@ class Trained:
 
     def scores(self, texts: npt.NDArray[np.int32], premises: npt.NDArray[np.int32] | None = None) -> npt.NDArray[Any]:
         """Return the scores of texts, int32 [N, L], and their premises, int32 [N, M]; [N, C]."""
-        if (premises is not None) != self.network.pairs:
-            raise DataError(
-                f"The network reads {('pairs' if self.network.pairs else 'single texts')}; give such examples."
-            )
         parts = [
             self._scores([texts[at : at + TOGETHER]] + ([] if premises is None else [premises[at : at + TOGETHER]]))
             for at in range(0, max(len(texts), 1), TOGETHER)

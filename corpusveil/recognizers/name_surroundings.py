@@ -1,0 +1,205 @@
+"""The loops that say what stands around a word, by which it is a name: lines, cues before it, days and speakers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from corpusveil.compiled import called
+from corpusveil.recognizers.cues import (
+    ADDRESS,
+    AFTER,
+    AND,
+    CLOSING,
+    DATE,
+    FAMILY,
+    GIVEN,
+    GREETING,
+    INTRODUCTION,
+    IS,
+    KNOWN,
+    LABEL,
+    OTHER,
+    PLAIN,
+    RARELY,
+    SUBJECT,
+    TITLE,
+    WHEN,
+)
+from corpusveil.text import classes
+
+_WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
+
+# What was seen before a run:
+NOTHING, GREETED, CLOSED, TOLD, HEADER, TITLED, ALONE, LAST = range(8)
+_SAID = CLOSING | TITLE | INTRODUCTION | IS | GREETING | AND
+"""Of the words right before a run, without a mark between."""
+
+
+@called
+def breaks(data: Any, start: int, end: int) -> Any:
+    """Say whether a line breaks in white space."""
+    for at in range(start, end):
+        byte = data[at]
+        if 0x0A <= byte <= 0x0D or (byte == 0x85 and data[at - 1] == 0xC2):
+            return True
+        if (byte == 0xA8 or byte == 0xA9) and data[at - 1] == 0x80 and data[at - 2] == 0xE2:  # U+2028, U+2029
+            return True
+    return False
+
+
+@called
+def ends_run(data: Any, start: int, end: int) -> Any:
+    """Say whether a line or a column ends in white space."""
+    for at in range(start, end):
+        if data[at] == 0x09:
+            return True
+    return breaks(data, start, end)
+
+
+@called
+def begins_here(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t: int, begin: int) -> Any:
+    """Say whether a sentence, a quotation or a line begins at a token."""
+    if t == begin or breaks(data, ends[t - 1], starts[t]):
+        return True
+    if token_classes[t - 1] != _PUNCTUATION:
+        return False
+    byte = data[starts[t - 1]]
+    if byte == 0x2E and t - 2 >= begin and ends[t - 2] == starts[t - 1]:
+        return ends[t - 2] - starts[t - 2] > 1 and bits[t - 2] & TITLE == 0
+    if byte in (0x2E, 0x21, 0x3F, 0x22, 0x28, 0x3A, 0xE2, 0x2A, 0x5D):
+        return True
+    return t - 1 == begin or breaks(data, ends[t - 2], starts[t - 1])  # after the mark of a quoted line or of an item
+
+
+@called
+def fills_line(data: Any, starts: Any, ends: Any, token_classes: Any, cases: Any, t: int, stop: int) -> Any:
+    """Return if a token and what follows are a line of at most three capitalized words: the last, or with a comma."""
+    at, words = t, 0
+    while at < stop and (at == t or not breaks(data, ends[at - 1], starts[at])):
+        byte = data[starts[at]]
+        if token_classes[at] == _WORD:
+            if cases[at] == 0:
+                return NOTHING
+            words += 1
+        elif byte in (0x28, 0x7C):  # Ann Lee (Mrs), Ann Lee | Director
+            return ALONE if words <= 3 else NOTHING
+        elif byte == 0x2C and words <= 3 and at + 1 < stop and breaks(data, ends[at], starts[at + 1]):
+            return LAST
+        elif byte not in (0x2E, 0x2D):
+            return NOTHING
+        at += 1
+    if words > 3:
+        return NOTHING
+    return LAST if at == stop or data[starts[at]] == 0x2D else ALONE
+
+
+@called
+def cue_of(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int) -> Any:
+    """Return what was said right before a word."""
+    at = t - 1
+    if at < begin:
+        return NOTHING
+    if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[t] - ends[at] == 1 and data[ends[at]] == 0x20:
+        return NOTHING  # as most
+    is_line = breaks(data, ends[at], starts[t])
+    while at > begin and data[starts[at]] == 0x3E and token_classes[at] == _PUNCTUATION:  # quoted
+        is_line |= breaks(data, ends[at - 1], starts[at])
+        at -= 1
+    marked, byte = token_classes[at] == _PUNCTUATION, data[starts[at]]
+    at -= marked and at > begin
+    bit = bits[at]
+    if is_line:  # after a closing, or a line that begins with one
+        for _ in range(12):
+            if bit & CLOSING or at == begin or breaks(data, ends[at - 1], starts[at]):
+                break
+            at -= 1
+            is_first = at == begin or breaks(data, ends[at - 1], starts[at]) or data[starts[at - 1]] == 0x3E
+            bit = bits[at] if is_first else np.uint32(0)
+        return CLOSED if bit & CLOSING else NOTHING
+    if marked and byte == 0x3A:
+        if data[starts[at]] == 0x29 and at > begin:  # Received by (name):
+            bit = bits[at - 1]
+        if bit & LABEL:
+            return HEADER
+    if marked and byte == 0x2D and (at == t - 1 or breaks(data, ends[at], starts[t - 1])):
+        return CLOSED  # a dash begins the line
+    listed, usual = bits[t] & (GIVEN | FAMILY) != 0, bits[t] & (PLAIN | OTHER) != 0
+    is_title: Any = at - 2 >= begin and bits[at - 2] & TITLE != 0  # Sig.ra
+    usual |= cases[t] == 0 and bits[t] & AFTER != 0
+    if bit & ADDRESS and not (usual and bits[t] & AFTER):  # dr smith, not dr visit
+        is_title |= (
+            cases[t] > 0 or listed or (bits[t] & (KNOWN | RARELY) != KNOWN and cases[at] != 1)
+        )  # not MS sufferers
+    else:  # the judge jackson, not the doctor will
+        is_title |= (cases[at] > 0 and cases[t] > 0) or (listed and not usual)
+    if bit & TITLE and is_title and (not marked or byte == 0x2E):
+        return TITLED
+    tells = bit & INTRODUCTION or (bit & IS and at > begin and bits[at - 1] & SUBJECT)
+    if tells and (not marked or byte == 0x3A):
+        return TOLD
+    if bit & GREETING and (
+        begins_here(data, starts, ends, token_classes, bits, at, begin) or data[starts[at - 1]] == 0x2C
+    ):  # dear Ann, dear Bob
+        return GREETED
+    if bit & CLOSING and (marked or begins_here(data, starts, ends, token_classes, bits, at, begin)):
+        return CLOSED
+    if not marked and bit & CLOSING and at > begin and bits[at - 1] & CLOSING:
+        return CLOSED
+    joins: Any = (not marked and bit & AND != 0) or (marked and byte == 0x26)
+    if joins or (marked and byte in (0x2C, 0x2F)):  # From: Sarah Lee, Bob Stone; Hi Ann and Bob
+        for _ in range(12):
+            if at <= begin or breaks(data, ends[at - 1], starts[at]):
+                break
+            at -= 1
+            if data[starts[at]] == 0x3A and at > begin:
+                return HEADER if bits[at - 1] & LABEL else NOTHING
+            if joins and bits[at] & IS and at > begin and bits[at - 1] & SUBJECT:
+                return GREETED
+            if joins and bits[at] & GREETING and begins_here(data, starts, ends, token_classes, bits, at, begin):
+                return GREETED
+            joins &= cases[at] > 0 or bits[at] & (TITLE | AND) != 0 or token_classes[at] == _PUNCTUATION
+    return NOTHING
+
+
+@called
+def is_date(token_classes: Any, bits: Any, t: int, begin: int, stop: int) -> Any:
+    """Say whether a number, another day or month, or a word such as *since* stands beside a day or month."""
+    for at in range(max(begin, t - 2), min(stop, t + 3)):
+        if at != t and (token_classes[at] == _NUMBER or bits[at] & DATE):
+            return True
+    return t > begin and bits[t - 1] & WHEN != 0
+
+
+@called
+def speaker_at(data: Any, starts: Any, ends: Any, token_classes: Any, t: int, last: int, begin: int, stop: int) -> Any:
+    """Return 1 if what begins a line stands as who speaks in a chat does, 2 if also a time or brackets say so, else 0.
+
+    *Ann: hi*, *[10:12] Ann: hi*, *10:12 - Ann Lee: hi*, *<Ann> hi*, and *Ann 10:12* or *Ann [10:12]* of a line.
+    """
+    before = data[starts[t - 1]] if t > begin and token_classes[t - 1] == _PUNCTUATION else 0
+    is_line: Any = t == begin or breaks(data, ends[t - 1], starts[t])
+    at = t - 2 if (before == 0x2D and starts[t] > ends[t - 1]) or before == 0x3C else t - 1
+    is_time = at - 1 > begin and token_classes[at] == _NUMBER and data[ends[at - 1] - 1] == 0x3A
+    timed = before == 0x5D or (is_time and starts[at] == ends[at - 1])
+    timed |= (
+        before != 0x3C and at > begin and ends[at] - starts[at] == 2 and data[ends[at] - 1] | 0x20 == 0x6D
+    )  # am, PM
+    if last + 1 >= stop or breaks(data, ends[last], starts[last + 1]):
+        return 0
+    mark = data[starts[last + 1]]
+    if mark == 0x3E:
+        at = t - 2 - (before != 0x3C)  # <v Ann>
+        if (
+            at + 1 < begin
+            or data[starts[at + 1]] != 0x3C
+            or (before == 0x3C and (last + 2 >= stop or starts[last + 2] == ends[last + 1]))
+        ):
+            return 0
+        return 2 * (at < begin or breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
+    if mark == 0x3A and starts[last + 1] == ends[last] and (last + 2 == stop or starts[last + 2] > ends[last + 1]):
+        return 2 if timed else 1 if is_line else 0
+    time = last + 1 + (mark == 0x5B)
+    is_time = time + 2 < stop and token_classes[time] == _NUMBER and token_classes[time + 2] == _NUMBER
+    return 2 * (is_line and is_time and data[starts[time + 1]] == 0x3A and starts[time + 2] == ends[time + 1])
