@@ -16,13 +16,14 @@ from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of
+from corpusveil.ledger.units import Unit, chosen, scope_of
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import validated
+from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import ENGLISH, SCHEME
@@ -39,7 +40,7 @@ from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
-from corpusveil.transforms.table import chunks_of, denoise_frame, known_of, plain_texts
+from corpusveil.transforms.table import chunks_of, denoise_frame, known_column, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
@@ -141,13 +142,14 @@ def _previewed(
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
+    rows_of = there[:TEXTS] if frame.places is None else frame.places.rows[there[:TEXTS]].tolist()
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     used, made = key or Key.generate(), list[Preview]()
     for settings, epsilons in ways:
-        values = known_of(frame, settings.spans.columns)
-        known = [values[row] for row in there] if values is not None else [()] * len(there)
+        columns = [known_column(frame, name) for name in settings.spans.columns]
+        values = values_of_rows([chosen(column, rows_of) for column in columns]) or [()] * TEXTS
         before = sample.slice(0, TEXTS).to_pylist()
-        rows = [(content, str(number), "", known[number]) for number, content in enumerate(before)]
+        rows = [(content, str(number), "", values[number]) for number, content in enumerate(before)]
         made.append(drawn(settings, epsilons, rows, sample, text, used, ""))
     return made[0].beside(made[1:], key_in_words)
 
@@ -267,8 +269,7 @@ def _columns(
     text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: AnyRelease
 ) -> Columns:
     """Return the columns that a call names, with those that drawing reads beside the text."""
-    spans_from = () if release.spans is None else release.spans.spans_from
-    return Columns.of(text, id, keep, separator, None if scope is None else scope.column, spans_from)
+    return Columns.of(text, id, keep, separator, None if scope is None else scope.column, release.spans_from)
 
 
 def _engine(engine: Engine | None) -> Engine:

@@ -65,6 +65,11 @@ class PassageRelease(KeyedRelease):
         """None: nothing of a text is kept that a span could hide."""
 
     @property
+    def spans_from(self) -> Sequence[str]:
+        """The columns whose values are spans; none are."""
+        return ()
+
+    @property
     def risk(self) -> None:
         """None: no risk of words chose epsilon."""
 

@@ -158,7 +158,7 @@ class Release(KeyedRelease):
         treatments = set() if self.spans is None else self.spans.treatments
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
         known = None if self.spans is None else kinds(self.spans.find)
-        if self.spans is not None and self.spans.spans_from:
+        if self.spans_from:
             terms_of(("a package that is missing is told here",))
             known = None if known is None else {*known, "name"}
         if self.spans is not None and known is not None:
@@ -195,8 +195,12 @@ class Release(KeyedRelease):
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
+    @property
+    def spans_from(self) -> Sequence[str]:
+        """The columns whose values are spans of the text of their row."""
+        return () if self.spans is None else self.spans.spans_from
+
     def configuration(self) -> dict[str, Any]:
-        """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
             "kernel": KERNEL_VERSION,
             "tokenizer": f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
