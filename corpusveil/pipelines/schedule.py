@@ -29,8 +29,7 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard, Totals
 from corpusveil.storage.tasks import keyed_digest
-from corpusveil.transforms.release.index import INDEX
-from corpusveil.transforms.release.manifest import MANIFEST, read_manifest
+from corpusveil.transforms.release.manifest import INDEX, MANIFEST, read_manifest
 from corpusveil.transforms.release.pages import write_pages
 
 _RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")

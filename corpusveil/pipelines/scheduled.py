@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OtherRunError
@@ -84,7 +83,7 @@ class Chosen(Record):
     """``chosen.json``: a digest of the settings of a risk, and the choice that it made for all runs."""
 
     asked: Line
-    choice: dict[str, float | bool | Line | tuple[Line, float, float] | None]
+    choice: EpsilonAtRisk
 
 
 def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
@@ -102,9 +101,9 @@ def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> Epsi
     kept = schedule.state.read("chosen.json", Chosen)
     if kept is None or kept.asked != asked:
         choice = at_risk(settings, mechanism)
-        schedule.state.write("chosen.json", Chosen(asked=asked, choice=dataclasses.asdict(choice)))
+        schedule.state.write("chosen.json", Chosen(asked=asked, choice=choice))
         return choice
-    return EpsilonAtRisk(**cast("Any", kept.choice))
+    return kept.choice
 
 
 def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Settings:

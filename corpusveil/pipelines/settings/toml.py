@@ -1,4 +1,4 @@
-"""Settings as a TOML file: read strictly, with paths relative to the file; written in full, and as a template."""
+"""Settings as a TOML file: read strictly, with paths relative to the file; written in full, as template and schema."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from corpusveil.errors import (
     nearest,
     unreadable,
 )
-from corpusveil.pipelines.fields import Setting, declared, listed, plain
+from corpusveil.pipelines.fields import Setting, declared, listed, named, plain
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.settings.faults import cut, elsewhere, raised, shown, validated
+from corpusveil.pipelines.settings.faults import cut, elsewhere, parameters, raised, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
@@ -202,3 +202,29 @@ def _example(setting: Setting) -> str:
     if setting.place == "mechanism.name":
         return value_of("ring-geometric")
     return value_of(examples.get(setting.kind, lambda: text)())
+
+
+def schema() -> str:
+    """Return the JSON schema, for editors: every section and key with its type, bounds, default and help."""
+    from corpusveil.mechanisms import registry
+
+    made = _without_nothing(Settings.model_json_schema())
+    mechanism = made["$defs"]["MechanismSettings"]
+    mechanism["properties"]["name"]["enum"] = registry.names()
+    mechanism["properties"] |= {name: {"type": "number", "title": name} for name in sorted(parameters())}
+    mechanism["additionalProperties"] = False
+    made = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "corpusveil run FILE.toml", **made}
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _without_nothing(part: Any) -> Any:
+    """Return a part of a schema without ``null``, which TOML does not have: there a key is given or it is not."""
+    if isinstance(part, list):
+        return [_without_nothing(item) for item in part]
+    if not isinstance(part, dict):
+        return named(part, str) if isinstance(part, str) else part
+    kinds = [kind for kind in part.get("anyOf", ()) if kind != {"type": "null"}]
+    rest = {name: _without_nothing(setting) for name, setting in part.items() if name != "anyOf"}
+    if rest.get("default", "") is None:
+        del rest["default"]
+    return {**_without_nothing(kinds[0]), **rest} if len(kinds) == 1 else rest

@@ -43,12 +43,11 @@ from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
+from corpusveil.transforms.release.manifest import draft, read_manifest, refuse_denoised, write_manifest
 from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, differences, named
-from corpusveil.transforms.release.released import refuse_denoised
 from corpusveil.waiting import waiting
 
 if TYPE_CHECKING:

@@ -35,9 +35,8 @@ from corpusveil.transforms.release.claims import (
     statement_of,
     unmet,
 )
-from corpusveil.transforms.release.index import INDEX, Index
 from corpusveil.transforms.release.lake_table import properties_of
-from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
+from corpusveil.transforms.release.manifest import INDEX, MANIFEST, OF_FILES, Index, read_manifest
 from corpusveil.waiting import reached, waiting
 
 _SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
