@@ -186,7 +186,7 @@ class Schedule:
         with contextlib.suppress(BadRecordError):
             totals = records.read("totals.json", Totals)
             kept["quarantined"] = 0 if totals is None else totals.quarantined
-        write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
+        write_pages(self.output_of(plan), records, None, page=self.page)
         left_out = self.left_out()
         still = {path: out for path, out in left_out.shards.items() if path not in stamps}
         if len(still) < len(left_out.shards):

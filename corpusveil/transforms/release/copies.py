@@ -70,14 +70,19 @@ class Drops:
     digests: Mapping[int, str]
     """The digest of the rows that a shard leaves out, by the shard's number."""
 
-    def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
-        """Return the rows that a task's shard leaves out, ascending."""
-        return np.frombuffer(files.read_bytes(self.records.address(rows_name(task.shard))), dtype="<i8")
+    def rows(self, shard: int) -> npt.NDArray[np.int64]:
+        """Return the rows that a shard leaves out, ascending."""
+        return np.frombuffer(files.read_bytes(self.records.address(f"{shard:05d}.rows")), dtype="<i8")
 
-
-def rows_name(shard: int) -> str:
-    """Return the name of the file with the rows that a shard leaves out."""
-    return f"{shard:05d}.rows"
+    @classmethod
+    def written(cls, records: Records, rows: Iterable[tuple[int, npt.NDArray[np.int64]]], key: bytes) -> Drops:
+        """Write the rows that each shard leaves out, ascending, and return them, with digests under a key."""
+        digests = {}
+        for shard, left_out in rows:
+            data = left_out.astype("<i8").tobytes()
+            files.write_bytes(records.address(f"{shard:05d}.rows"), data, private=True)
+            digests[shard] = hashlib.blake2b(data, digest_size=16, key=key).hexdigest()
+        return cls(records, digests)
 
 
 def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> tuple[Drops, dict[str, str]]:
@@ -88,20 +93,20 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
     Raises BadShardsError if the input has faults.
     """
     inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}
-    digests = {}
     with tempfile.TemporaryDirectory(prefix="corpusveil-copies-") as folder:
         for tags in _portions(job.records, tasks):
             again = tags[_later(tags)]
             for shard in np.unique(again["shard"]):
                 _append(f"{folder}/{shard}", again["row"][again["shard"] == shard])
-        for shard in {task.shard for task in tasks}:
-            path = f"{folder}/{shard}"
-            data = np.sort(np.fromfile(path, "<i8") if os.path.exists(path) else np.empty(0, "<i8")).tobytes()
-            files.write_bytes(job.records.address(rows_name(shard)), data, private=True)
-            digests[shard] = hashlib.blake2b(data, digest_size=16, key=job.record_key).hexdigest()
+        paths = {task.shard: f"{folder}/{task.shard}" for task in tasks}
+        rows = (
+            (shard, np.sort(np.fromfile(path, "<i8") if os.path.exists(path) else np.empty(0, "<i8")))
+            for shard, path in paths.items()
+        )
+        drops = Drops.written(job.records, rows, job.record_key)
     for task in tasks:
         files.remove(job.note_of(task))
-    return Drops(job.records, digests), inputs
+    return drops, inputs
 
 
 def _portions(records: Records, tasks: Sequence[ShardTask]) -> Iterator[Tags]:

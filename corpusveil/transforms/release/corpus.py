@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import importlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
@@ -46,12 +44,8 @@ from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import draft, read_manifest, refuse_denoised, write_manifest
 from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
-from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
-
-if TYPE_CHECKING:
-    from corpusveil.transforms.release.illustration import Illustration
 
 DROPS, SPENDING = "drops", "spending"
 _FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
@@ -105,7 +99,7 @@ def finish_shards(
             if mark in name:
                 files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.output, job.records, wholes(tasks), tokens)
+    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks), tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,24 +219,6 @@ class Run:
                 "remove the file, or choose another output."
             )
 
-    def picture(self) -> Callable[[], Illustration | None] | None:
-        """Return what draws the picture at the beginning of the public page; None without a page.
-
-        Only then is loaded what draws it.
-        """
-        release = self.release
-        if isinstance(release, PassageRelease):
-            return (lambda: None) if self.writes.page else None
-        parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(_illustrated, *parts, spans=release.spans) if self.writes.page else None
-
-
-def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
-    """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
-    module = importlib.import_module("corpusveil.transforms.release.illustration")
-    picture: Illustration | None = module.illustrate(*parts, spans=spans)
-    return picture
-
 
 def privatize_corpus(
     release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
@@ -281,9 +257,9 @@ class _Start:
             version=RUN_VERSION,
             release=run.release.digest,
             key=run.release.key.fingerprint(),
-            columns=job.columns.as_dict(),
+            columns=job.reads.columns.as_dict(),
             input=[task.relative for task in whole],
-            output=job.output,
+            output=job.writes.url,
             format=whole[0].suffix,
             on_bad_rows=job.reads.on_bad_rows,
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
@@ -293,9 +269,11 @@ class _Start:
         )
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.
-        finished = files.exists(files.join(job.output, "manifest.json"))
-        written = finished or files.listing(files.join(job.output, "data"))
-        foreign = f"{job.output}: this folder has output that does not belong to these records; choose another output."
+        finished = files.exists(files.join(job.writes.url, "manifest.json"))
+        written = finished or files.listing(files.join(job.writes.url, "data"))
+        foreign = (
+            f"{job.writes.url}: this folder has output that does not belong to these records; choose another output."
+        )
         theirs = claimed(job.records, "run.json", mine, foreign if written else None)
         self.fresh = theirs is mine
         if not written and not job.records.names("shards") and job.records.names("failed"):
@@ -315,14 +293,14 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
-        drafted, left = draft(run.release, job.columns, run.spending), largest_first(tasks)
+        drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
         shown = (
             run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
         )
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            batch, known = self.first[0], known_in(self.first[0], job.columns.drawn)
+            batch, known = self.first[0], known_in(self.first[0], job.reads.columns.drawn)
             names = missed_names(run.release, batch.texts, batch.rows, known)
             unknown = unknown_words(run.release, batch.texts)
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
@@ -332,7 +310,7 @@ class _Start:
         """Remove what a finished release does not need, and write its pages."""
         for part in (DROPS, OVER):
             files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.output, self.job.records, self.run.picture())
+        write_pages(self.job.writes.url, self.job.records, self.run.release, page=self.run.writes.page)
 
     def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
@@ -340,6 +318,7 @@ class _Start:
         On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
+        columns = job.reads.columns
         skip_bad = job.reads.on_bad_rows == "quarantine"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
@@ -347,14 +326,14 @@ class _Start:
             elif run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
                 secret = run.release.key.derive("copies")
-                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
+                finding = CopiesPass(columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
             entries = None
             while spending is not None and entries is None:
                 accounting = AccountPass(
-                    spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
-                    account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
+                    spending.reading(columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
+                    account=spending.accounting(run.release.account(columns.text, whole_corpus=True)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
@@ -367,8 +346,10 @@ class _Start:
                         raise refused from None
                     job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
                     continue
-                agreed = _agreed(job.seen or inputs, inputs, tasks)
-                job = dataclasses.replace(job, seen=agreed, entries=entries)
+                for task in tasks:
+                    if job.seen and job.seen[task.record_name] != inputs[task.record_name]:
+                        raise changed_during_run(task.url)
+                job = dataclasses.replace(job, seen=inputs, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
                 for part in ("failed", DROPS, OVER):
@@ -389,13 +370,13 @@ class _Start:
         for task in tasks:
             if (record := job.records.read(f"shards/{task.record_name}", Shard)) is not None:
                 counts += Counts.of(record.counts, job.records.url)
-        content = read_manifest(job.output)["content_sha256"]
+        content = read_manifest(job.writes.url)["content_sha256"]
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 
     def _result(self, counts: Counts, content: str) -> Outcome:
         job, seconds = self.job, time.monotonic() - self.began
         shards = len(wholes(self.tasks))
-        return Outcome(counts, shards, content, seconds, output=job.output, records=job.records.url)
+        return Outcome(counts, shards, content, seconds, output=job.writes.url, records=job.records.url)
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
@@ -408,18 +389,11 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
     return name or folder_of(shards)
 
 
-def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence[ShardTask]) -> Mapping[str, str]:
-    for task in tasks:
-        if first[task.record_name] != second[task.record_name]:
-            raise changed_during_run(task.url)
-    return second
-
-
 def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     for part in ("", "data"):
-        files.sweep(files.join(job.output, part))
-    folder, _, page = public_page(job.output).rpartition("/")
+        files.sweep(files.join(job.writes.url, part))
+    folder, _, page = public_page(job.writes.url).rpartition("/")
     files.sweep(folder, page)
     for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
         files.sweep(job.records.address(part))

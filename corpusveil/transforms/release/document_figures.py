@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.composition import epsilon_at, pure_sum
 from corpusveil.budget.length import Length
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
-from corpusveil.display import figure, round_up
+from corpusveil.display import round_up
 from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.kernel.lengths import length_epsilon
 from corpusveil.mechanisms import Mechanism
@@ -54,13 +53,6 @@ class DocumentFigure:
         }
 
 
-def check_distance(distance: float) -> float:
-    """Return a distance of two words. Raises UserError unless it is above 0; infinity means any two words."""
-    if isinstance(distance, bool) or not isinstance(distance, (int, float)) or not distance > 0:
-        raise BadValueError(f"distance = {distance}: give a number above 0, or inf for any two words.")
-    return float(distance)
-
-
 def document_figure(
     mechanism: Mechanism,
     budget: Budget,
@@ -74,48 +66,22 @@ def document_figure(
     ``uniform`` counts units, and under ``word-share`` n words form at most n units of equal shares. Raises UserError
     for a mechanism without a guarantee, and for numbers out of range.
     """
-    return figure_of(mechanism, budget.of_words(words), delta, distance, length)
-
-
-def figure_of(
-    mechanism: Mechanism, epsilons: Mapping[float, int], delta: float, distance: float, length: Length | None = None
-) -> DocumentFigure:
-    """Return the guarantee of a document whose tokens have these epsilons; values are numbers of tokens."""
-    parts = [(_loss(mechanism, epsilon, distance), count) for epsilon, count in epsilons.items()]
+    if isinstance(distance, bool) or not isinstance(distance, (int, float)) or not distance > 0:
+        raise BadValueError(f"distance = {distance}: give a number above 0, or inf for any two words.")
+    parts: list[tuple[PrivacyLoss, int]] = []
+    epsilons = budget.of_words(words)
+    for epsilon, count in epsilons.items():
+        loss = mechanism.privacy_loss(epsilon, None if math.isinf(distance) else float(distance))
+        if loss is None:
+            raise NoGuaranteeError(
+                f"{mechanism.name} has no guarantee, so nothing can be stated for a document; choose another mechanism."
+            )
+        parts.append((loss, count))
     if of_length := length_epsilon(length):
         parts.append((Pure(of_length), 1))
-    words, pure = sum(epsilons.values()), pure_sum(tuple(parts))
-    return DocumentFigure(
-        words, pure, epsilon_at(parts, delta), delta, float(distance), None if length is None else of_length
-    )
-
-
-def _loss(mechanism: Mechanism, epsilon: float, distance: float) -> PrivacyLoss:
-    loss = mechanism.privacy_loss(epsilon, None if math.isinf(check_distance(distance)) else distance)
-    if loss is None:
-        raise NoGuaranteeError(
-            f"{mechanism.name} has no guarantee, so nothing can be stated for a document; choose another mechanism."
-        )
-    return loss
-
-
-def counted(budget: Mapping[str, Any], tokenizer: str, *, released: bool) -> str:
-    """Name what ``words`` of a release's figures count, which depends on the allocation among the budget's fields."""
-    if budget["allocation"] == "word-share":
-        return "words, replaced or not"
-    return f"{'released' if released else 'replaced'} {'words' if tokenizer == 'word' else 'units'}"
-
-
-def sentences(figures: Sequence[DocumentFigure], by: str, noun: str = "words") -> list[str]:
-    """Say what figures of one δ and distance guarantee, and between which documents; nothing without figures."""
-    if not figures:
-        return []
-    delta = figures[0].delta
-    each = "; ".join(
-        f"{shown.words:,} {noun}: {figure(shown.epsilon)} (pure {figure(shown.pure)})" for shown in figures
-    )
-    compared = f"(epsilon, delta) of documents at delta = {delta:g}, compared with {neighbors(figures[0])}"
-    return [f"{compared}; epsilon {by}: {each}."]
+    replaced, pure = sum(epsilons.values()), pure_sum(tuple(parts))
+    bound = None if length is None else of_length
+    return DocumentFigure(replaced, pure, epsilon_at(parts, delta), delta, float(distance), bound)
 
 
 def neighbors(of: DocumentFigure) -> str:

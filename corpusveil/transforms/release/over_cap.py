@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -23,7 +22,7 @@ from corpusveil.storage.reading import reading, skip
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import JSON
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.release.copies import Drops, rows_name
+from corpusveil.transforms.release.copies import Drops
 
 OVER, UNITS = "over", "over-cap.jsonl"
 """The folder of the rows that a run leaves out, and the file that names units; both among the records, private."""
@@ -72,14 +71,13 @@ def without(
     more: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
     for task, rows, _ in _rows(error, accounting, tasks):
         more[task.shard].append(rows)
-    folder, digests = Records(records.address(OVER)), {}
-    for task in {task.shard: task for task in tasks}.values():
-        before = [] if drops is None else [drops.rows(task)]
-        data = np.unique(np.concatenate([np.zeros(0, "<i8"), *before, *more[task.shard]])).astype("<i8").tobytes()
-        files.write_bytes(folder.address(rows_name(task.shard)), data, private=True)
-        digests[task.shard] = hashlib.blake2b(data, digest_size=16, key=accounting.record_key).hexdigest()
-    files.write_bytes(folder.address(_DECIDED), json.dumps(digests).encode(), private=True)
-    return Drops(folder, digests)
+    left_out = (
+        (shard, np.unique(np.concatenate([np.zeros(0, "<i8") if drops is None else drops.rows(shard), *parts])))
+        for shard, parts in more.items()
+    )
+    made = Drops.written(Records(records.address(OVER)), left_out, accounting.record_key)
+    files.write_bytes(made.records.address(_DECIDED), json.dumps(made.digests).encode(), private=True)
+    return made
 
 
 def _rows(

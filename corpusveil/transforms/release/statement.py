@@ -11,7 +11,7 @@ from corpusveil.budget import Budget
 from corpusveil.budget.budget import times, written
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.choices import Duplicates
-from corpusveil.display import rounded_up
+from corpusveil.display import figure, rounded_up
 from corpusveil.errors import listed
 from corpusveil.kernel.lengths import disclosed, length_epsilon, without_token_count
 from corpusveil.kernel.prepared import public_weights
@@ -20,8 +20,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.text.spans import SpanPolicy
-from corpusveil.transforms.release.document_figures import DocumentFigure, counted
-from corpusveil.transforms.release.document_figures import sentences as in_words
+from corpusveil.transforms.release.document_figures import DocumentFigure, neighbors
 from corpusveil.transforms.release.promises import IN_BRIEF, OF_DOCUMENTS, OF_TOKENS, sentences
 
 _NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
@@ -143,11 +142,21 @@ def values_of(release: Stated, token: Guarantee, figures: Sequence[DocumentFigur
 
 
 def _in_epsilon_delta(release: Stated, figures: Sequence[DocumentFigure]) -> str:
-    """Return the guarantee of documents in (epsilon, delta), in a sentence."""
+    """Return the guarantee of documents in (epsilon, delta), in a sentence; nothing without figures."""
+    if not figures:
+        return ""
+    which, noun = ("released" if release.length is not None else "replaced"), "words"
+    if release.budget.allocation == "word-share":
+        which = "words, replaced or not"
+    else:
+        noun = "words" if release.policy.tokenizer == "word" else "units"
+        which = f"{which} {noun}"
     shares = ", with shares rounded down to the grid" if release.budget.per == "document" else ""
-    which = counted(release.budget.as_dict(), release.policy.tokenizer, released=release.length is not None)
-    noun = "units" if which.endswith("units") else "words"
-    return "".join(in_words(figures, f"by the number of {which}{shares}", noun))
+    each = "; ".join(
+        f"{shown.words:,} {noun}: {figure(shown.epsilon)} (pure {figure(shown.pure)})" for shown in figures
+    )
+    compared = f"at delta = {figures[0].delta:g}, compared with {neighbors(figures[0])}"
+    return f"(epsilon, delta) of documents {compared}; epsilon by the number of {which}{shares}: {each}."
 
 
 def guarantee_of(release: Stated, figures: Sequence[DocumentFigure] = ()) -> Guarantee:
