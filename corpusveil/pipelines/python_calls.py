@@ -16,7 +16,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, chosen, scope_of
+from corpusveil.ledger.units import chosen, scope_of
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
@@ -30,7 +30,7 @@ from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.inputs import Address, addresses, find_shards
+from corpusveil.storage.inputs import Address, addresses
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
@@ -218,17 +218,10 @@ def privatize_corpus(
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
-    scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = _columns(text, id, keep, separator, scope, release)
-    at = None if root is None else files.as_text(root)
     private = None if records is None else files.as_text(records)
-    run = Run(
-        release,
-        CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows),
-        CorpusOut(files.as_text(output), private, format, page, rows_per_task),
-        spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
-        look=lambda batch: warn_of_misfit(release, batch.texts),
-    )  # fmt: skip
+    writes = CorpusOut(files.as_text(output), private, format, page, rows_per_task)
+    run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
+    run = dataclasses.replace(run, look=lambda batch: warn_of_misfit(release, batch.texts))
     return run.privatize(_engine(engine))
 
 
@@ -253,23 +246,23 @@ def plan(
     The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
-    scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = _columns(text, id, keep, separator, scope, release)
-    named = addresses(inputs)
-    at = None if root is None else files.as_text(root)
-    run = Run(
-        release, CorpusIn(named, columns, at, corpus, on_bad_rows), CorpusOut("", format=format),
-        spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
-    )  # fmt: skip
+    writes = CorpusOut("", format=format)
+    run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
     made = forecast(run)
-    return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
+    return dataclasses.replace(made, copies=count_duplicates(run.reads)) if duplicates else made
 
 
-def _columns(
-    text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: AnyRelease
-) -> Columns:
-    """Return the columns that a call names, with those that drawing reads beside the text."""
-    return Columns.of(text, id, keep, separator, None if scope is None else scope.column, release.spans_from)
+def _run(
+    release: AnyRelease, inputs: Address | Sequence[Address], writes: CorpusOut, text: str, id: str | None,
+    keep: str | Sequence[str], separator: Separator, corpus: str | None, root: Address | None, ledger: Ledger | None,
+    unit: Units, on_bad_rows: OnBadRows,
+) -> Run:  # fmt: skip
+    """Return the run of a call, whose columns are also those that drawing reads beside the text."""
+    scope, at = scope_of(unit, scoped=require_release(release).scoped), None if root is None else files.as_text(root)
+    scope_column = None if scope is None else scope.column
+    columns = Columns.of(text, id, keep, separator, scope_column, release.spans_from)
+    spending = require_ledger(ledger, unit, corpus, scoped=release.scoped)
+    return Run(release, CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows), writes, spending=spending)
 
 
 def _engine(engine: Engine | None) -> Engine:

@@ -45,14 +45,12 @@ MOST_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key.
+    """A run and its engine; ``own_key`` is the file of the key of its release, if settings name no key.
 
     ``is_again`` says that an earlier run made it.
     """
 
     run: Run
-    columns: Columns
-    records: str
     engine: EngineSettings
     own_key: Path | None
     is_again: bool
@@ -90,7 +88,8 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     refuse_published(settings)
     own = None if is_given(settings.key) else own_key(settings)
     is_again, key = own is not None and own.exists(), key_of(settings.key, own)
-    release, columns, spending = release_of(settings, key, choose), columns_of(settings), None
+    release, spending = release_of(settings, key, choose), None
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
     if own is not None and make_key:
         if (kept := keep(key, own)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
@@ -103,7 +102,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)
     run = Run(release, reads, writes, spending=spending)
     own = own if own is not None and own.exists() else None
-    return Plan(run, columns, records_of(output), settings.engine, own, is_again)
+    return Plan(run, settings.engine, own, is_again)
 
 
 def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> AnyRelease:
@@ -152,12 +151,6 @@ def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
     chosen, space = needed(settings.mechanism, "mechanism"), needed(settings.space, "space")
     return make(chosen.name, load_space(space.path), **chosen.parameters)
-
-
-def columns_of(settings: Settings) -> Columns:
-    """Return the columns of the corpus, with those that drawing reads beside the text."""
-    corpus = needed(settings.corpus, "corpus")
-    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
 
 
 def beside(settings: Settings) -> tuple[str | None, list[str]]:

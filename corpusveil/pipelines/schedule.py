@@ -319,13 +319,6 @@ class Schedule:
         return PlannedRun(number, shards, plan.why)
 
 
-def _again(documents: int) -> str:
-    return (
-        f"up to {several(documents, 'document')} of changed shards get other noise than before, and spend again: "
-        "without an id, a row that moved is another document. Name the column that identifies documents (id)."
-    )
-
-
 def find_usable(inputs: Sequence[str], root: str, summary: StartSummary) -> tuple[list[InputShard], list[str]]:
     """Return the shards of the form that was released before, and sentences about files of none or another one."""
     aliens: list[str] = []
@@ -348,7 +341,11 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
         began, start.due = True, len(plan.shards)
         watch.warn(f"{plan.name}: {plan.batch()}")
         if not schedule.has_ids and (documents := schedule.released_before(plan)):
-            watch.warn(f"warning: {_again(documents)}")
+            watch.warn(
+                f"warning: up to {several(documents, 'document')} of changed shards get other noise than before, and "
+                "spend again: without an id, a row that moved is another document. Name the column that identifies "
+                "documents (id)."
+            )
         try:
             if not schedule.is_released(plan):
                 privatize(plan)

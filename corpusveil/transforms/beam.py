@@ -175,9 +175,6 @@ class _Batch:
         self.where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
         self.characters += sum(len(text or "") for text in texts)
 
-    def is_full(self) -> bool:
-        return len(self.documents) >= MOST_ROWS or self.characters > MOST_CHARACTERS
-
     def read(self, beside: Beside) -> Documents:
         """Return the documents' texts, with the fields that are read beside them."""
         identities, path = checked_identities(self.identities, self.id), path_of(self.text)
@@ -209,16 +206,17 @@ class _InBatches(beam.DoFn):
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam, _: Any = None) -> Iterator[Any]:
         """Take an element. A side input is only waited for."""
-        if not self._batch.is_full():
-            self._batch.add(element, windowed)
+        batch = self._batch
+        if len(batch.documents) < MOST_ROWS and batch.characters <= MOST_CHARACTERS:
+            batch.add(element, windowed)
         elif len(windowed.windows) > 1:  # Beam would multiply what is yielded here by the windows of this element
             alone = _Batch(*self._fields)
             alone.add(element, windowed)
             yield from (made.value for made in self._act(alone))
         else:
-            full, self._batch = self._batch, _Batch(*self._fields)
+            self._batch = _Batch(*self._fields)
             self._batch.add(element, windowed)
-            yield from self._act(full)
+            yield from self._act(batch)
 
     def finish_bundle(self) -> Iterator[Any]:
         if self._batch.documents:

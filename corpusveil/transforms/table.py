@@ -181,7 +181,11 @@ def _privatized(
         account = spending.accounting(release.account(text))
         reserve_table(spending, account, map(account.rows, documents))
     warn_of_dropped(frame)
-    return drawn(kernel, frame, documents)
+    parts: list[pa.Array] = []
+    for number, some in enumerate(documents, 1):
+        parts += privatized_parts(kernel, some, frame.texts.type)
+        reached("", number / len(documents))
+    return frame.back(parts)
 
 
 def documents_in(
@@ -210,15 +214,6 @@ def documents_in(
         made.append(dataclasses.replace(part, texts=plain_texts(chunk, text)))
         first += len(chunk)
     return made
-
-
-def drawn(kernel: Transform, frame: Frame, documents: Sequence[Documents]) -> Any:
-    """Return the frame with the private texts of its documents."""
-    parts: list[pa.Array] = []
-    for number, some in enumerate(documents, 1):
-        parts += privatized_parts(kernel, some, frame.texts.type)
-        reached("", number / len(documents))
-    return frame.back(parts)
 
 
 @waiting("denoising")
@@ -311,7 +306,10 @@ def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.A
 
 def plain_texts(column: pa.Array, name: str) -> pa.Array:
     """Return a column of strings without a dictionary. Raises UserError for text that is not UTF-8."""
-    column = validated(column, name)
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
     coded = pa.types.is_dictionary(column.type)
     return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
 
@@ -322,15 +320,6 @@ def _cast(texts: pa.LargeStringArray, kind: pa.DataType) -> pa.Array:
     coded = texts.dictionary_encode()  # Arrow casts to dictionaries of some string types only
     indices, words = coded.indices.cast(kind.index_type), coded.dictionary.cast(kind.value_type)
     return pa.DictionaryArray.from_arrays(indices, words, ordered=kind.ordered)
-
-
-def validated(column: pa.Array, name: str) -> pa.Array:
-    """Return the column after a check that its bytes are UTF-8. Raises UserError when they are not."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
-    return column
 
 
 def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

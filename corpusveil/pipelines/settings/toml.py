@@ -118,16 +118,12 @@ def _shown(name: str) -> str:
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
 
 
-def is_here(path: str) -> bool:
-    """Say whether a path is relative: not a URL, and not from the root, a home folder or an open file."""
-    return "://" not in path and path != "-" and not path.startswith(("/", "~"))
-
-
 def located(settings: Settings, folder: str) -> Settings:
     """Return settings with relative paths resolved from a folder, and with the addresses of names."""
 
     def whole(path: str) -> str:
-        if is_here(path):
+        # not a URL, and not from the root, a home folder or an open file
+        if "://" not in path and path != "-" and not path.startswith(("/", "~")):
             return files.join(folder, path) if "://" in folder else os.path.normpath(os.path.join(folder, path))
         return path
 

@@ -33,7 +33,7 @@ from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
-from corpusveil.storage.rows import Batch
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
@@ -103,18 +103,6 @@ def finish_shards(
 
 
 @dataclass(frozen=True, slots=True)
-class RunInput:
-    """The shards that a run reads, what is known of them by now, and the output's suffix (None: that of the input).
-
-    ``reads`` has the names of all columns, and that of the corpus.
-    """
-
-    shards: Sequence[InputShard]
-    reads: CorpusIn
-    suffix: str | None
-
-
-@dataclass(frozen=True, slots=True)
 class Run:
     """A release over a corpus: what is read and where it goes. An engine does it, and may be another one each time.
 
@@ -135,13 +123,17 @@ class Run:
     look: Callable[[Batch], Any] | None = None
     tell: Callable[[str], Any] = warnings.warn
 
-    def source(self) -> RunInput:
-        """Find the shards. Raises UserError if the input or the columns are wrong."""
-        suffix = formats.suffix_of(self.writes.format)
+    def source(self) -> tuple[Sequence[InputShard], CorpusIn]:
+        """Return the shards, and how they are read, with the names of all columns and that of the corpus.
+
+        Raises UserError if the input or the columns are wrong.
+        """
         shards = find_shards(self.reads.inputs, self.reads.root)
-        columns = settled(self.reads.columns, shards, suffix)
+        columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "quarantine":
-            columns = dataclasses.replace(columns, needs=self._needs(columns.unit))
+            units = (*(() if self.spending is None else self.spending.units), *units_of(columns.unit))
+            needed = tuple(unit for unit in units if unit.column is not None)
+            columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
         if columns.path is not None and self.release.duplicates == "drop":
             raise ConflictError(
                 f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
@@ -149,27 +141,21 @@ class Run:
         if self.spending is not None:
             refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
-        return RunInput(shards, dataclasses.replace(self.reads, columns=columns, name=name), suffix)
+        return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
-    def _needs(self, scope: str | None) -> UnitsNeeded | None:
-        """Return the units that each row needs: those of the ledger, and the one of pseudonyms."""
-        units = () if self.spending is None else self.spending.units
-        units = tuple(unit for unit in (*units, *units_of(scope)) if unit.column is not None)
-        return UnitsNeeded(units) if units else None
-
-    def job(self, source: RunInput, writes: CorpusOut) -> ShardJob:
+    def job(self, shards: Sequence[InputShard], reads: CorpusIn, writes: CorpusOut) -> ShardJob:
         """Return the work of each task."""
-        release, columns = self.release, source.reads.columns
-        is_table = (source.suffix or formats.form_of(source.shards[0].url)) == ".parquet"
+        release, columns = self.release, reads.columns
+        is_table = (formats.suffix_of(writes.format) or formats.form_of(shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(whole_corpus=True),
-            source.reads,
+            reads,
             writes,
             release.digest,
             release.key.fingerprint(),
             release.key.derive("records"),
             self.debug,
-            kept_types=first_types(source.shards, columns) if is_table and columns.keeps else (),
+            kept_types=first_types(shards, columns) if is_table and columns.keeps else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -180,12 +166,13 @@ class Run:
         belongs to another release; WorkError if the engine fails, or if another run is in progress.
         """
         began = time.monotonic()
-        writes, source = dataclasses.replace(self.writes, url=files.absolute(self.writes.url)), self.source()
-        shards, columns = source.shards, source.reads.columns
-        self._check(source, writes.url, writes.private)
+        writes = dataclasses.replace(self.writes, url=files.absolute(self.writes.url))
+        shards, reads = self.source()
+        columns = reads.columns
+        self._check(shards, columns, writes.url, writes.private)
         tasks = plan(
             shards,
-            source.suffix,
+            formats.suffix_of(writes.format),
             writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
             columns.separator,
@@ -196,18 +183,19 @@ class Run:
             refuse_first(tasks, columns.drawn, aside, first.append)
         if self.look is not None and first:
             self.look(first[0])
-        outcome = _Start(self, engine, self.job(source, writes), tasks, began, first).outcome()
+        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
+        outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
         return dataclasses.replace(
             outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
         )
 
-    def _check(self, source: RunInput, output: str, records: Records) -> None:
+    def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
-        form = formats.find(formats.form_of(source.shards[0].url))
-        refuse_overlap(self.reads.inputs, source.shards, output, records.url)
+        form = formats.find(formats.form_of(shards[0].url))
+        refuse_overlap(self.reads.inputs, shards, output, records.url)
         if self.spending is not None:
             refuse_nested(self.spending.ledger, "the ledger", output)
-            form.check(self.spending.reading(source.reads.columns))
+            form.check(self.spending.reading(columns))
         for url in (output, records.url):
             files.refuse_hub(url)
             if (there := files.info(url)) is not None and there["type"] != "directory":
@@ -246,11 +234,7 @@ class _Start:
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
 
-    def outcome(self) -> Outcome:
-        """Finish the run, or return the outcome of the run that finished before."""
-        return once(self.job.records.url, self._claim, self._do, self._tidy)
-
-    def _claim(self) -> Outcome | None:
+    def claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, wholes(self.tasks)
         mine = Claim(
@@ -288,15 +272,13 @@ class _Start:
         _sweep(job)
         return self._already()
 
-    def _do(self, held: Lease) -> Outcome:
+    def do(self, held: Lease) -> Outcome:
         self._prepare(held)
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
-        shown = (
-            run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
-        )
+        shown = contextlib.nullcontext() if run.watch is None else run.watch(job.records, left, "privatizing shards")
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
@@ -306,7 +288,7 @@ class _Start:
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
-    def _tidy(self, _: Outcome) -> None:
+    def tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its pages."""
         for part in (DROPS, OVER):
             files.remove_folder(self.job.records.address(part))
@@ -374,16 +356,12 @@ class _Start:
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 
     def _result(self, counts: Counts, content: str) -> Outcome:
-        job, seconds = self.job, time.monotonic() - self.began
-        shards = len(wholes(self.tasks))
-        return Outcome(counts, shards, content, seconds, output=job.writes.url, records=job.records.url)
+        shards, seconds = len(wholes(self.tasks)), time.monotonic() - self.began
+        return Outcome(counts, shards, content, seconds, output=self.job.writes.url, records=self.job.records.url)
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
-    """Return the name of a corpus, by default its folder, as in the identities of documents without an id.
-
-    Raises UserError for an empty name.
-    """
+    """Return the name of a corpus, by default that of its folder. Raises UserError for an empty name."""
     if name == "":
         raise UnsetError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
     return name or folder_of(shards)

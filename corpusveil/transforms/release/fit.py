@@ -159,7 +159,7 @@ def doubts(release: AnyRelease, texts: pa.Array) -> list[str]:
     """Return warnings about the first of these texts; they contain no figure."""
     if isinstance(release, PassageRelease):
         return release.doubts(strings(texts.slice(0, TEXTS)))
-    first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+    first = _first(texts)
     many = MANY_TEXTS * max(1, len(first))
     sentences = []
     if release.policy.markup == "words" and with_tags(first) >= many:

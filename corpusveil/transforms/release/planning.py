@@ -26,10 +26,10 @@ from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
-from corpusveil.storage.corpus import CorpusOut
+from corpusveil.storage.corpus import CorpusIn
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.inputs import InputShard
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import refuse_first, skip
 from corpusveil.storage.records import Shard
@@ -134,10 +134,10 @@ def forecast(run: Run) -> Forecast:
     release, under its own key, so earlier spending of this release is not counted again. Raises UserError if the
     sampled shards have faults.
     """
-    release, spending, source = run.release, run.spending, run.source()
-    shards, columns = source.shards, source.reads.columns
+    release, spending, (shards, reads) = run.release, run.spending, run.source()
+    columns = reads.columns
     asked = spending or Spending("")
-    tasks = plan(shards, source.suffix, None)
+    tasks = plan(shards, formats.suffix_of(run.writes.format), None)
     first: list[Batch] = []
     refuse_first(tasks, columns.drawn, skip, first.append)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
@@ -145,7 +145,8 @@ def forecast(run: Run) -> Forecast:
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
-        job = dataclasses.replace(run, release=passing).job(source, CorpusOut(f"{folder}/out", f"{folder}/records"))
+        writes = dataclasses.replace(run.writes, url=f"{folder}/out", records=f"{folder}/records")
+        job = dataclasses.replace(run, release=passing).job(shards, reads, writes)
         records = job.records
         secret = bytes(32)  # of a ledger that there is not; none is made
         with contextlib.suppress(NotMadeError):
@@ -234,16 +235,16 @@ def _decided(
         return refused, by_metric, tuple(as_float(totals[place]) for place in places)
 
 
-def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:
+def count_duplicates(reads: CorpusIn) -> Copies:
     """Count the documents of a corpus that are copies of others.
 
     Equal means the same bytes. This holds 24 bytes per document, under a throwaway key.
     """
     secret = Key.generate().derive("copies")
     tags = []
-    for shard in shards:
+    for shard in find_shards(reads.inputs):
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
-            batches = form.batches(file, shard.url, columns)
+            batches = form.batches(file, shard.url, reads.columns)
             tags += [content_tags(secret, batch.texts, batch.rows) for batch in batches]
     return count(tags)

@@ -40,7 +40,7 @@ from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigu
 from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, statement
+from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
 
 NO_RELEASE = "00" * 32
 """In place of a digest: pseudonyms are those of their key, in every release."""
@@ -242,10 +242,6 @@ class Release(KeyedRelease):
         """
         figures = () if delta is None or not self.mechanism.private else self.document_figures(delta, distance)
         return guarantee_of(self, figures)
-
-    def statement(self) -> dict[str, Any]:
-        """Return the guarantee as JSON-able fields, and in words, for a manifest."""
-        return statement(self)
 
     def document_figures(
         self, delta: float, distance: float = 1.0, words: Sequence[int] = LENGTHS

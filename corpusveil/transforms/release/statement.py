@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Protocol
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import times, written
@@ -48,12 +48,6 @@ class Stated(Protocol):
     def spans(self) -> SpanPolicy | None: ...
     @property
     def duplicates(self) -> Duplicates: ...
-
-
-def statement(release: Stated) -> dict[str, Any]:
-    """Return the guarantee of a release as JSON-able fields, and in words."""
-    guarantee = guarantee_of(release)
-    return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes)}
 
 
 def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
