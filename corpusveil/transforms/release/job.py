@@ -22,7 +22,7 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
-from corpusveil.storage.reading import reading, refuse, type_names
+from corpusveil.storage.reading import kept_types, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
@@ -126,25 +126,22 @@ class ShardJob(Work[Shard]):
             )
         if task.pieces:
             return self._join(task)
-        began = time.monotonic()
-        beat = began
+        began = beat = time.monotonic()
+        form, target = formats.find(task.suffix), self.target(task)
         columns, drawn = self.reads.columns, self.reads.columns.drawn
-        with files.open_read(task.url) as file:
-            kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, columns)
-        self._refuse_types(task, kept_types)
-        counts = Counts()
-        content = hashlib.sha256()
+        types = kept_types(task.url, columns)
+        self._refuse_types(task, types)
+        counts, content = Counts(), hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
         left_out = None if self.drops is None else self.drops.rows(task.shard)
         aside = refuse if self.reads.on_bad_rows == "fail" else quarantine.add
         with (
             reading(task, drawn, self.record_key, aside) as (batches, source),
-            files.open_write(self.target(task), private=task.piece is not None) as sink,
+            files.open_write(target, private=task.piece is not None) as sink,
             quarantine,
         ):
             counting = CountingFile(sink)
-            form = formats.find(task.suffix)
-            writer = form.writer(counting, columns, content, kept_types, first=not task.start)
+            writer = form.writer(counting, columns, content, types, first=not task.start)
             row, share = task.start, 0.0
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
@@ -179,12 +176,11 @@ class ShardJob(Work[Shard]):
             input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise changed_during_run(task.url)
-        seconds = time.monotonic() - began
-        return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
+        return self._record(task, target, counts, (content, counting), input_digest, time.monotonic() - began)
 
-    def _refuse_types(self, task: ShardTask, kept_types: Sequence[pa.DataType]) -> None:
+    def _refuse_types(self, task: ShardTask, types: Sequence[pa.DataType]) -> None:
         """Raise UserError for types that are not those of the first shard: nothing would read the shards together."""
-        for name, kind, other in zip(self.reads.columns.whole, type_names(kept_types), self.kept_types, strict=False):
+        for name, kind, other in zip(self.reads.columns.whole, type_names(types), self.kept_types, strict=False):
             if kind != other:
                 raise ColumnError(
                     f"{task.url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
@@ -202,21 +198,18 @@ class ShardJob(Work[Shard]):
             self.records.write(f"progress/{task.record_name}", Beat(**counts.measured(), share=round(share, 4)))
 
     def _record(
-        self,
-        task: ShardTask,
-        counts: Counts,
-        content: str,
-        output: str,
-        source: str,
-        seconds: float,
+        self, task: ShardTask, target: str, counts: Counts, written: tuple[Any, CountingFile], read: str, seconds: float
     ) -> Shard:
-        size = files.size(self.target(task))
+        """Return the record of a task that has ``written`` content and a file, and ``read`` input of this digest."""
+        content, file = written
         return Shard(
             release=self.release,
             task=self._mark(task),
             **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
-            input=Source(path=task.relative, bytes=task.size, digest=source),
-            output=Made(name=task.shard_name, sha256=content, file_sha256=output, bytes=size),
+            input=Source(path=task.relative, bytes=task.size, digest=read),
+            output=Made(
+                name=task.shard_name, sha256=content.hexdigest(), file_sha256=file.digest(), bytes=files.size(target)
+            ),
             counts=counts.private(),
             seconds=round(seconds, 3),
             ledger=None if self.entries is None else list(self.entries),
@@ -238,12 +231,13 @@ class ShardJob(Work[Shard]):
         if len(sources) > 1:
             raise ChangedError(f"{task.url}: the input changed while it was read; run again.")
         _refuse_nothing(task, counts, "Check the names of the columns.")
-        with files.open_write(self.target(task)) as sink:
+        target = self.target(task)
+        with files.open_write(target) as sink:
             counting = CountingFile(sink)
             formats.find(task.suffix).join(list(map(self.target, task.pieces)), counting, self.reads.columns, content)
             counting.end_shard(task.suffix)
         Quarantine.join(self.records, [piece.record_name for piece in task.pieces], task.record_name)
-        return self._record(task, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
+        return self._record(task, target, counts, (content, counting), sources.pop(), seconds)
 
 
 def _share(task: ShardTask, row: int, source: KeyedReader) -> float:
