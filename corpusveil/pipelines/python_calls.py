@@ -61,14 +61,12 @@ class NamedCall:
     call: str
 
     def name(self, place: str) -> str:
-        """Return the argument of a setting; its own key where there is none."""
         named = (name for name, setting in _arguments().items() if setting.place == place)
         return next(named, place.partition(".")[2] or place)
 
     def fault(
         self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
     ) -> UserError:
-        """Return an error of an argument."""
         given = "" if value is None else f" = {value!r}"
         return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
 

@@ -191,13 +191,14 @@ class Beside:
         UserError for units within which pseudonyms cannot be equal.
         """
         rows: Sequence[int] = range(len(texts))
+        of_texts = column
         if places is not None:
             identities, rows = places.identities(identities), places.rows.tolist()
-        values, scopes, of_texts = {name: chosen(column(name), rows) for name in self.units}, None, None
+            of_texts = lambda name: chosen(column(name), rows)  # noqa: E731 - a row's value is that of its texts
+        values, scopes, terms = {name: of_texts(name) for name in self.units}, None, None
         if self.scope is not None:
-            own = chosen(column(str(self.scope.column)), rows)
-            scopes = scopes_of(own, self.scope, texts, rows, place)
+            scopes = scopes_of(of_texts(str(self.scope.column)), self.scope, texts, rows, place)
         if self.known:
             of_rows = values_of_rows([known(name) for name in self.known])
-            of_texts = [of_rows[row] for row in rows]
-        return Documents(texts, identities, text, values, scopes, of_texts, rows, place)
+            terms = [of_rows[row] for row in rows]
+        return Documents(texts, identities, text, values, scopes, terms, rows, place)

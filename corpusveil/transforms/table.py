@@ -24,7 +24,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of
+from corpusveil.ledger.units import Unit, scope_of, texts_of
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import (
@@ -178,6 +178,9 @@ def _privatized(
     documents = documents_in(frame, ids, text, Beside(units, scope, release.spans_from), values)
     warn_of_repeated([identity for part in documents for identity in part.identities])
     if spending is not None:
+        for some in (part.with_text() for part in documents):  # before there is a ledger
+            for unit in (unit for unit in spending.units if unit.column is not None):
+                texts_of(some.values[str(unit.column)], unit, some.rows, some.place)
         account = spending.accounting(release.account(text))
         reserve_table(spending, account, map(account.rows, documents))
     warn_of_dropped(frame)

@@ -317,8 +317,6 @@ class OutputSettings(Section):
     accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
-    only_release: str | None = key(
-        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Rarely used")
 
 
 class AuditSettings(Section):

@@ -123,7 +123,7 @@ def denoise(
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
     job = DenoiseJob(
         denoiser, CorpusIn([release], _columns_of(source)), CorpusOut(output, output.rstrip("/") + WORK),
-        digest_of(source, denoiser), source["key_fingerprint"], _RECORD_KEY, source_url=release, source=source,
+        _digest(source, denoiser), source["key_fingerprint"], _RECORD_KEY, source_url=release, source=source,
     )  # fmt: skip
     denoised = once(
         job.records.url,
@@ -233,8 +233,7 @@ def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, An
     }  # fmt: skip
 
 
-def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
-    """Return the digest of a denoised release, hexadecimal."""
+def _digest(source: Mapping[str, Any], denoiser: Denoiser) -> str:
     text = json.dumps(configuration(source, denoiser), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 

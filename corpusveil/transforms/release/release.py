@@ -68,13 +68,10 @@ class Release(KeyedRelease):
     key: Key = field(kw_only=True)
     """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
-    """The collocations to which words are joined, unless the policy's tokenizer is ``word``."""
     duplicates: Duplicates = "independent"
-    """Equal texts with different identities: independent noise, the same noise, or only the first is kept."""
     length: Length | None = field(default=None, kw_only=True)
     """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
     spans: SpanPolicy | None = field(default=None, kw_only=True)
-    """What finds names and numbers, and their treatment by kind; None: they are words and numbers like all others."""
     pseudonyms: Key | None = field(default=None, kw_only=True)
     """The key of pseudonyms, if ``spans`` has any; not that of the release, so that it can be destroyed."""
     span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
