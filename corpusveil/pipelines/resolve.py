@@ -116,7 +116,9 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
         )  # fmt: skip
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    pseudonyms = pseudonym_key(settings, key)
+    pseudonyms, own = None, settings.spans.key
+    if own is not None:  # sent to workers as its place where the release's key is
+        pseudonyms = Key.load(own) if key.place is None else Key.at("path", own)
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     return Release(
@@ -162,14 +164,6 @@ def keep(key: Key, own: Path) -> Key:
     if not own.exists():
         files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
     return Key.load(own)
-
-
-def pseudonym_key(settings: Settings, key: Key) -> Key | None:
-    """Return the key of pseudonyms, sent to workers as its place where the release's ``key`` is."""
-    path = settings.spans.key
-    if path is None:
-        return None
-    return Key.load(path) if key.place is None else Key.at("path", path)
 
 
 def records_of(output: OutputSettings) -> str:

@@ -191,9 +191,7 @@ def _numpy(data: Any, _text: str, _: Columns) -> Frame:
         raise ShapeError(
             f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
         )
-    kind = (
-        data.dtype if data.dtype.kind in "OT" else np.str_
-    )  # strings of fixed width get the width that the private texts need
+    kind = data.dtype if data.dtype.kind in "OT" else np.str_  # whose width is what the private texts need
     return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
 
 

@@ -200,10 +200,11 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
-    for pair in settings.spans.treat:
+    spans = settings.spans
+    for pair in spans.treat:
         if "=" not in pair:
             yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
-    if settings.spans.policy_is_unused():
+    if not (spans.find or spans.columns) and (spans.treat or spans.pseudonyms != "corpus" or spans.key):
         yield "spans.treat", "nothing finds spans; add {spans.find} or {spans.columns}"
     units = [] if settings.ledger is None else settings.ledger.unit
     if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):

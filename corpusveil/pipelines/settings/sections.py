@@ -201,10 +201,6 @@ class SpansSettings(Section):
         "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
         metavar="PATH")
 
-    def policy_is_unused(self) -> bool:
-        """Say whether kinds have treatments and nothing finds spans."""
-        return not (self.find or self.columns) and bool(self.treat or self.pseudonyms != "corpus" or self.key)
-
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
         if not self.find and not self.columns:

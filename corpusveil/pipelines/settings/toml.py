@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,7 +167,9 @@ def template(*, whole: bool) -> str:
             doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
             lines += ["", f"# [{section}]", f"# {doc}"]
             for setting in settings:
-                help = textwrap.wrap(_help(setting), _WIDTH)
+                values = f" One of: {', '.join(setting.values)}." if setting.values else ""
+                needed = " Required." if setting.info.is_required() else ""
+                help = textwrap.wrap(f"{setting.help()}{values}{needed}", _WIDTH)
                 lines += [*(f"# # {line}" for line in help), f"# {setting.key} = {_example(setting)}"]
         elif starts := [setting for setting in settings if setting.start is not None]:
             lines.append(f"[{section}]")
@@ -175,11 +177,6 @@ def template(*, whole: bool) -> str:
                 entry = f"{setting.key} = {value_of(setting.start)}"
                 lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")
     return "\n".join(lines) + "\n"
-
-
-def _help(setting: Setting) -> str:
-    values = f" One of: {', '.join(setting.values)}." if setting.values else ""
-    return f"{setting.help()}{values}{' Required.' if setting.info.is_required() else ''}"
 
 
 def _example(setting: Setting) -> str:
@@ -191,13 +188,12 @@ def _example(setting: Setting) -> str:
     is_share = any(hasattr(bound, "lt") for bound in setting.info.metadata)
     least = max([1, *(bound.ge for bound in setting.info.metadata if hasattr(bound, "ge"))])
     text = f"path/of/{setting.name if setting.key == 'path' else setting.key}" if setting.path else setting.key
-    examples: Mapping[Any, Callable[[], Any]] = {
-        float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
-        list[float]: lambda: [1.0],
-    }  # fmt: skip
     if setting.place == "mechanism.name":
         return value_of("ring-geometric")
-    return value_of(examples.get(setting.kind, lambda: text)())
+    examples: dict[Any, Any] = {
+        float: 0.5 if is_share else 1.0, int: least, list[str]: [text], list[int]: [], list[float]: [1.0],
+    }  # fmt: skip
+    return value_of(examples.get(setting.kind, text))
 
 
 def schema() -> str:

@@ -161,9 +161,7 @@ def guarantee_of(release: Stated, figures: Sequence[DocumentFigure] = ()) -> Gua
     """
     mechanism, budget, policy = release.mechanism, release.budget, release.policy
     token = mechanism.guarantee(budget.epsilon)
-    if (
-        budget.per == "document" and token.holds
-    ):  # shares differ by document, so only statements that hold at any share are made
+    if budget.per == "document" and token.holds:  # at any share, which differs by document
         token = dataclasses.replace(
             token,
             metric=f"the largest over a document's words of: {mechanism.distance}",
@@ -184,19 +182,11 @@ def guarantee_of(release: Stated, figures: Sequence[DocumentFigure] = ()) -> Gua
         "same-noise": ("which documents are equal",),
         "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
     }.get(release.duplicates, ())
+    of_texts = (*disclosed(policy, release.length), *of_spans, *without_token_count(token.disclosed, release.length))
     key = f"{NOT_PRIVATE}, which everybody has." if release.key.test else KEY_ASSUMPTION
     return dataclasses.replace(
         token,
-        disclosed=tuple(
-            dict.fromkeys(
-                (
-                    *disclosed(policy, release.length),
-                    *of_spans,
-                    *without_token_count(token.disclosed, release.length),
-                    *copies,
-                )
-            )
-        ),
+        disclosed=tuple(dict.fromkeys((*of_texts, *copies))),
         assumptions=(*token.assumptions, key),
         notes=tuple(lines),
         per=budget.per,

@@ -121,10 +121,8 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     the digest is that of the index. Of an Iceberg or Delta table, only the properties are read. Raises UserError if
     there is no manifest, if it is damaged, and for a requirement that cannot be decided.
     """
-    url, wanted = (
-        files.absolute(files.as_text(release)),
-        requirements([require] if isinstance(require, str) else require),
-    )
+    url = files.absolute(files.as_text(release))
+    wanted = requirements([require] if isinstance(require, str) else require)
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
     if not files.exists(files.join(url, MANIFEST)):
@@ -218,11 +216,8 @@ def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verifi
     if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
         differences.append(f"{INDEX} does not list the shards of its runs")
     others = [name for name in beside if name not in {INDEX, *index.runs, *pages}]
-    begun = [
-        name
-        for name in others
-        if re.fullmatch(r"run-\d{5,}", name) and not files.exists(files.join(url, name, MANIFEST))
-    ]
+    runs = [name for name in others if re.fullmatch(r"run-\d{5,}", name)]
+    begun = [name for name in runs if not files.exists(files.join(url, name, MANIFEST))]
     differences += [f"{INDEX} does not list {name!r}" for name in others if name not in begun]
     unchecked = (*sorted(pages.intersection(beside)), *begun)
     replaced = sum(1 for released in index.shards if released.replaced_by)
