@@ -57,16 +57,12 @@ SHARDS: list[list[int]] = [[0, 1, 0, 2], [1, 1, 1], [3, 2, 4, 3, 0], [5]]
 
 class TestDrop:
     @settings(max_examples=25, deadline=None)
-    @given(st.lists(st.lists(st.integers(0, 5), max_size=9), min_size=1, max_size=4),
-           st.sampled_from([1, 2, 3, 1 << 23]))  # fmt: skip
+    @given(st.lists(st.lists(st.integers(0, 5), max_size=9), min_size=1, max_size=4))
     def test_leaves_the_first_of_each(
-        self, tmp_path_factory: pytest.TempPathFactory, space: Space, shards: list[list[int]], at_once: int
+        self, tmp_path_factory: pytest.TempPathFactory, space: Space, shards: list[list[int]]
     ) -> None:
-        """For any corpus, in whatever portions tags are compared."""
         folder = tmp_path_factory.mktemp("drop")
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(copies, "AT_ONCE", at_once)
-            outcome = go(release_of(space), write(folder / "in", shards), folder / "out")
+        outcome = go(release_of(space), write(folder / "in", shards), folder / "out")
         seen: set[int] = set()
         firsts = []  # by plain Python
         for lines in shards:

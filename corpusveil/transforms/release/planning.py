@@ -238,7 +238,7 @@ def _decided(
 def count_duplicates(reads: CorpusIn) -> Copies:
     """Count the documents of a corpus that are copies of others.
 
-    Equal means the same bytes. This holds 24 bytes per document, under a throwaway key.
+    Equal means the same bytes, by tags under a throwaway key, of which memory holds all.
     """
     secret = Key.generate().derive("copies")
     tags = []
