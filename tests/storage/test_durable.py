@@ -16,7 +16,7 @@ from corpusveil.storage.durable import Done, PartTask, Stage, claimed, once, run
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.release.copies import CopiesPass
+from corpusveil.transforms.release.left_out import CopiesPass
 from tests.calls import refused
 
 CANARY = "a sentence of a document"

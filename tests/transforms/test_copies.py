@@ -18,7 +18,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Spending
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release import copies, corpus
+from corpusveil.transforms.release import corpus, left_out
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import WORDS, Ground, data_files, make_release, read_shard, write_shard
 
@@ -109,5 +109,5 @@ class TestDrop:
 def test_copies_are_counted() -> None:
     """Of 20,000 texts, the last three quarters repeat one of the first."""
     texts = pa.array([f"text {number % 5000}" for number in range(20000)], pa.large_string())
-    tags = copies.content_tags(b"k" * 32, texts, range(20000))
-    assert copies.count([tags[:7000], tags[7000:]]) == copies.Copies(20000, 15000, 4)
+    tags = left_out.content_tags(b"k" * 32, texts, range(20000))
+    assert left_out.count([tags[:7000], tags[7000:]]) == left_out.Copies(20000, 15000, 4)

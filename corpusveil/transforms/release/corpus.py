@@ -38,11 +38,10 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
-from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
 from corpusveil.transforms.release.manifest import draft, read_manifest, refuse_denoised, write_manifest
-from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting

@@ -27,7 +27,7 @@ from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.copies import Drops
+from corpusveil.transforms.release.left_out import Drops
 
 HEARTBEAT_SECONDS = 1.0
 

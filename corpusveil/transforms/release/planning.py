@@ -37,9 +37,9 @@ from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
-from corpusveil.transforms.release.copies import Copies, content_tags, count
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.fit import MANY_SHARED, Unknown, shared_share, unknown_words
+from corpusveil.transforms.release.left_out import Copies, content_tags, count
 from corpusveil.transforms.release.release import Release
 
 SAMPLED = 3

@@ -36,11 +36,10 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, document_figure
 from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
+from corpusveil.transforms.release.statement import LENGTHS, NOT_PRIVATE, DocumentFigure, document_figure, guarantee_of
 
 NO_RELEASE = "00" * 32
 """In place of a digest: pseudonyms are those of their key, in every release."""
