@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
@@ -192,7 +191,7 @@ def _privatized(
 
 
 def documents_in(
-    frame: Frame, ids: Ids | None, text: str, beside: Beside, values: Mapping[str, Any] = MappingProxyType({})
+    frame: Frame, ids: Ids | None, text: str, beside: Beside, values: Mapping[str, Any]
 ) -> list[Documents]:
     """Return the documents of a frame, as many parts as its texts have chunks.
 
