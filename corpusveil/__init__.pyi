@@ -72,12 +72,12 @@ from corpusveil.transforms.columns import register_sql as register_sql
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
 from corpusveil.transforms.release.denoise_corpus import candidates as candidates
-from corpusveil.transforms.release.document_figures import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
 from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
 from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
+from corpusveil.transforms.release.statement import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.verification import Verification as Verification
 from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.table import masker as masker

@@ -19,7 +19,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli import demonstration
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.pipelines import collocations
+from corpusveil.pipelines import artifacts
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces.installed import located
@@ -130,7 +130,7 @@ def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in public_texts()))
     flow = {"input": [str(tmp_path / "public.jsonl")], "counts": str(tmp_path / "counts"), "max_n": 1}
-    collocations.count(Settings.model_validate({"collocations": flow}), Watch())
+    artifacts.count(Settings.model_validate({"collocations": flow}), Watch())
     shutil.copytree(located("en", "space"), "spaces/balanced")
     shutil.copytree(located("en", "model"), "models/public")
     space = cv.load_space("spaces/balanced")

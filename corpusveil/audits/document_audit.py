@@ -32,8 +32,8 @@ from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.documents import Documents
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.document_figures import DocumentFigure, document_figure, neighbors
 from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.statement import DocumentFigure, document_figure, neighbors
 
 LOOKED_AT = 64
 """The number of words among which a pair is chosen, by a fixed public seed."""

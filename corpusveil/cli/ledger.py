@@ -50,7 +50,7 @@ def show(
     Example: corpusveil ledger show s3://bucket/ledger --unit 1742
     """
     from corpusveil.ledger.summary import Ledger
-    from corpusveil.transforms.release.released import spends_of
+    from corpusveil.transforms.release.manifest import spends_of
 
     of_release = spends_of(url)
     if of_release is not None:

@@ -39,7 +39,7 @@ def plan(
     from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.privatize import foresee
     from corpusveil.pipelines.settings.sections import LedgerSettings
-    from corpusveil.transforms.release.released import spends_of
+    from corpusveil.transforms.release.manifest import spends_of
 
     if (spends := spends_of(file)) is not None:
         print(spends)

@@ -42,10 +42,9 @@ def run(
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.schema import schema_text
 
     if schema:
-        print(schema_text(), end="")
+        print(toml.schema(), end="")
         return
     target = file if init in (None, "full") else init
     if target is None:
@@ -65,7 +64,6 @@ def run(
 def _init(file: str, text: str) -> None:
     """Write a template and the schema beside it; neither overwrites an existing file."""
     from corpusveil.pipelines.settings import toml
-    from corpusveil.pipelines.settings.schema import schema_text
 
     path = Path(file)
     if path.exists():
@@ -75,6 +73,6 @@ def _init(file: str, text: str) -> None:
     path.write_text(text, encoding="utf-8")
     print(path)
     beside = path.with_name(toml.SCHEMA)
-    if not beside.exists() or beside.read_text(encoding="utf-8") != schema_text():
-        beside.write_text(schema_text(), encoding="utf-8")
+    if not beside.exists() or beside.read_text(encoding="utf-8") != toml.schema():
+        beside.write_text(toml.schema(), encoding="utf-8")
         print(beside)

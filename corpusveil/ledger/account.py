@@ -41,8 +41,8 @@ class DroppedRows(Protocol):
     def digests(self) -> Mapping[int, str]:
         """The digest of the rows of each shard."""
 
-    def rows(self, task: ShardTask) -> npt.NDArray[np.int64]:
-        """Return the rows that a task's shard leaves out, ascending."""
+    def rows(self, shard: int) -> npt.NDArray[np.int64]:
+        """Return the rows that a shard leaves out, ascending."""
 
 
 def schema(units: Sequence[Unit]) -> pa.Schema:
@@ -120,7 +120,7 @@ class AccountPass(Pass):
     drops: DroppedRows | None = None
 
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
-        left_out = None if self.drops is None else self.drops.rows(task)
+        left_out = None if self.drops is None else self.drops.rows(task.shard)
         kind = schema(self.account.units)
         with (
             files.open_write(address, private=True) as file,

@@ -64,7 +64,7 @@ FLOWS = (
 
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
-        "corpusveil.pipelines.collocations:count", """
+        "corpusveil.pipelines.artifacts:count", """
         collocations: input!= text counts!=output max_n min_count hyphens language
         engine: name=engine workers master""",
         wanted=("collocations.input", "collocations.counts"),
@@ -75,7 +75,7 @@ FLOWS = (
 
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
-        "corpusveil.pipelines.collocations:score", """
+        "corpusveil.pipelines.artifacts:score", """
         collocations: counts! table!=output measure threshold score_min_count=min_count connectors connectors_rule
         engine: name=engine workers master""",
         wanted=("collocations.counts", "collocations.table"),
@@ -86,7 +86,7 @@ FLOWS = (
 
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
-        "corpusveil.pipelines.collocations:tokenize", """
+        "corpusveil.pipelines.artifacts:tokenize", """
         collocations: input!= text table=collocations tokens!=output hyphens language tokenizer
         engine: name=engine workers master""",
         wanted=("collocations.input", "collocations.tokens"),
@@ -97,7 +97,7 @@ FLOWS = (
 
         Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
         """,
-        "corpusveil.pipelines.collocations:build_model", """
+        "corpusveil.pipelines.artifacts:build_model", """
         model: * path!=output counts!
         engine: name=engine workers master""",
         wanted=("model.path",), artifact="model.path"),
@@ -107,7 +107,7 @@ FLOWS = (
 
         Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
         """,
-        "corpusveil.pipelines.collocations:train", """
+        "corpusveil.pipelines.artifacts:train", """
         collocations: tokens!
         embeddings: * vectors!=output
         engine: name=engine master""",
@@ -118,7 +118,7 @@ FLOWS = (
 
         Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
         """,
-        "corpusveil.pipelines.space:build", """
+        "corpusveil.pipelines.artifacts:space", """
         space: * path!=output vectors!""",
         wanted=("space.path", "space.vectors or embeddings.vectors"),
         artifact="space.path", reads="space.vectors"),
@@ -130,7 +130,7 @@ FLOWS = (
 
         Example: corpusveil store 'c4/*.json.gz' --space en --licence 'ODC-BY 1.0' --output stores/c4
         """,
-        "corpusveil.pipelines.store:build", """
+        "corpusveil.pipelines.artifacts:store", """
         space: path!=space
         store: path!=output input!= text licence! attribution words size salt exclude unlike
         engine: name=engine workers master""",

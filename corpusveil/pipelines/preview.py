@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 import pyarrow as pa
 
@@ -21,7 +21,6 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
 from corpusveil.pipelines.resolve import at_risk, beside, mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
-from corpusveil.pipelines.settings.artifact_sections import StoreSettings
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
@@ -33,6 +32,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.fit import Unknown, unknown_words
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import waiting
@@ -138,53 +138,41 @@ def drawn(
     column: str, key: Key, key_in_words: str, watch: Watch | None = None,
 ) -> Preview:  # fmt: skip
     """Privatize rows of text, identity and unit under a key; look for unknown words in the whole ``sample``."""
-    if settings.store is not None:
-        return _exchanged(settings, settings.store, epsilons, rows, sample, column, key, key_in_words, watch)
-    address = rules.risk_model(settings)
-    model = None if address is None else load_model(address)
-    mechanism = mechanism_of(settings)
-    risk = None if settings.value("budget.risk") is None else at_risk(settings, mechanism, model)
-    output = OutputSettings(path="-", accept_no_guarantee=True)
-    budget = BudgetSettings(epsilon=epsilons[0] if risk is None else risk.epsilon)
+    model, risk, output, budget = None, None, settings.output, settings.budget
+    if settings.store is None:
+        output, budget = OutputSettings(path="-", accept_no_guarantee=True), None
+        address = rules.risk_model(settings)
+        model = None if address is None else load_model(address)
+        risk = None if settings.value("budget.risk") is None else at_risk(settings, mechanism_of(settings), model)
+    every = [*([] if risk is None else [risk.epsilon]), *epsilons]
+    budget = (budget or BudgetSettings(epsilon=every[0])).model_copy(update={"epsilon": every[0]})
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
     if watch is not None:
         tell_doubts(first, sample.slice(0, TEXTS), watch)
     before, ids, units, known = (list(column) for column in zip(*rows, strict=True))
-    drawn = []
-    for epsilon in [*([] if risk is None else [risk.epsilon]), *epsilons]:
-        release = dataclasses.replace(cast("Release", first), budget=Budget(epsilon))
-        with waiting(f"drawing at epsilon {epsilon:.4g}"):
-            made, _ = release.kernel().privatize(
-                Documents(pa.array(before, pa.large_string()), ids, column, scopes=units, known=known)
-            )
-            texts = made.to_pylist()
-            said = f"epsilon {epsilon:.4g}: {mechanism.retention(epsilon):.1%} of known words are unchanged"
+    documents = Documents(pa.array(before, pa.large_string()), ids, column, scopes=units, known=known)
+    doing = "drawing" if settings.store is None else "looking for passages"
+    shown: list[Drawn] = []
+    for epsilon in every:
+        with waiting(f"{doing} at epsilon {epsilon:.4g}"):
+            if isinstance(first, PassageRelease):
+                passages = dataclasses.replace(first, epsilon=epsilon)
+                texts = passages.kernel(whole_corpus=True).privatize(documents)[0].to_pylist()
+                promise = f"passage, epsilon {epsilon:.4g}: {passages.guarantee().notes[0]}"
+                shown.append(Drawn(epsilon, texts, None, promise, of_passages=True))
+                continue
+            release = dataclasses.replace(first, budget=Budget(epsilon))
+            texts = release.kernel().privatize(documents)[0].to_pylist()
+            said = f"epsilon {epsilon:.4g}: {release.mechanism.retention(epsilon):.1%} of known words are unchanged"
             read = _read(release, model) if risk is None or epsilon != risk.epsilon else risk.sentence()
             said = f"{said}; {read}." if read else f"{said}."
-            drawn.append(Drawn(epsilon, texts, _denoised(release, model, texts), said))
-    path = needed(settings.space, "space").path.removeprefix(SCHEME)
-    made_by = f"Space {path}, mechanism {mechanism.name}. {key_in_words}".rstrip()
-    return Preview(before, drawn, unknown_words(first, sample), made_by)
-
-
-def _exchanged(
-    settings: Settings, store: StoreSettings, epsilons: Sequence[float], rows: Sequence[Row], sample: pa.Array,
-    column: str, key: Key, key_in_words: str, watch: Watch | None,
-) -> Preview:  # fmt: skip
-    """Show public passages in the place of texts."""
-    before, ids, *_ = (list(column) for column in zip(*rows, strict=True))
-    drawn, texts = [], pa.array(before, pa.large_string())
-    for number, epsilon in enumerate(epsilons):
-        budget = (settings.budget or BudgetSettings(epsilon=epsilon)).model_copy(update={"epsilon": epsilon})
-        release = release_of(settings.model_copy(update={"budget": budget}), key)
-        if watch is not None and not number:
-            tell_doubts(release, sample.slice(0, TEXTS), watch)
-        with waiting(f"looking for passages at epsilon {epsilon:.4g}"):
-            made, _ = release.kernel(whole_corpus=True).privatize(Documents(texts, ids, column))
-        promise = f"passage, epsilon {epsilon:.4g}: {release.guarantee().notes[0]}"
-        drawn.append(Drawn(epsilon, made.to_pylist(), None, promise, of_passages=True))
-    made_by = f"Store {store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}".rstrip()
-    return Preview(before, drawn, Unknown(share=0.0, words={}), made_by)
+            shown.append(Drawn(epsilon, texts, _denoised(release, model, texts), said))
+    made_by = f"mechanism {first.mechanism.name}. {key_in_words}"
+    if settings.store is not None:
+        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}"
+    else:
+        made_by = f"Space {needed(settings.space, 'space').path.removeprefix(SCHEME)}, {made_by}"
+    return Preview(before, shown, unknown_words(first, sample), made_by.rstrip())
 
 
 def _read(release: Release, model: LanguageModel | None) -> str:

@@ -13,7 +13,6 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.nested import Path
 from corpusveil.storage.records import Records
 from corpusveil.transforms.release.corpus import Outcome
@@ -45,7 +44,7 @@ def privatize(
     _note(plan, later)
     if announced:
         _note_rows(plan, later)
-        announce(release, later, plan.columns.path, explain=explain)
+        announce(release, later, plan.run.reads.columns.path, explain=explain)
         if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
@@ -63,7 +62,7 @@ def privatize(
         watch.warn("starting Spark")
     outcome = dataclasses.replace(
         plan.run, debug=debug, watch=watch.shards, begun=later.begin, tell=later.warn,
-        look=lambda batch: tell_first(batch, plan.columns.path, release, later),
+        look=lambda batch: tell_first(batch, plan.run.reads.columns.path, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, plan, watch)
     return outcome
@@ -87,7 +86,7 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     if settings.denoise is not None:
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
-        watch.say(count_duplicates(find_shards(plan.run.reads.inputs), plan.columns).sentence())
+        watch.say(count_duplicates(plan.run.reads).sentence())
     if made.refused is not None:
         raise CapError(made.refused)
 
@@ -102,7 +101,7 @@ def _note(plan: Plan, watch: Watch) -> None:
 
 
 def _note_rows(plan: Plan, watch: Watch) -> None:
-    if plan.columns.id is None and plan.run.release.duplicates != "same-noise":
+    if plan.run.reads.columns.id is None and plan.run.release.duplicates != "same-noise":
         watch.say(
             "No column is named as id, so rows are identified by their place: a row that is added or removed gives all "
             "later rows of its file other noise, and spends their budget again. Name the column that identifies rows "
@@ -112,7 +111,7 @@ def _note_rows(plan: Plan, watch: Watch) -> None:
 
 def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     """Say what was released, and which columns are copied, outside every guarantee, and which are not."""
-    counts, shards, columns, output = outcome.counts, outcome.shards, plan.columns, plan.run.writes.url
+    counts, shards, columns, output = outcome.counts, outcome.shards, plan.run.reads.columns, plan.run.writes.url
     sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
     unit = "piece" if isinstance(plan.run.release, PassageRelease) else "token"
     sizes += f", {several(counts.tokens_written, unit)}"
@@ -128,7 +127,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.confide(f"{words} (private; a ledger counts these).")
     tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
     watch.say(f"content sha256 {outcome.content_sha256}")
-    watch.say(f"private records (do not publish): {plan.records}")
+    watch.say(f"private records (do not publish): {plan.run.writes.records}")
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)
         watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")

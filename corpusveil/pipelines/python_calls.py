@@ -16,20 +16,21 @@ from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of
+from corpusveil.ledger.units import chosen, scope_of
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import validated
+from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import ENGLISH, SCHEME
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.inputs import Address, addresses, find_shards
+from corpusveil.storage.inputs import Address, addresses
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
@@ -39,7 +40,7 @@ from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
-from corpusveil.transforms.table import chunks_of, denoise_frame, known_of, plain_texts
+from corpusveil.transforms.table import chunks_of, denoise_frame, known_column, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
@@ -60,14 +61,12 @@ class NamedCall:
     call: str
 
     def name(self, place: str) -> str:
-        """Return the argument of a setting; its own key where there is none."""
         named = (name for name, setting in _arguments().items() if setting.place == place)
         return next(named, place.partition(".")[2] or place)
 
     def fault(
         self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
     ) -> UserError:
-        """Return an error of an argument."""
         given = "" if value is None else f" = {value!r}"
         return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
 
@@ -141,13 +140,14 @@ def _previewed(
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
+    rows_of = there[:TEXTS] if frame.places is None else frame.places.rows[there[:TEXTS]].tolist()
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     used, made = key or Key.generate(), list[Preview]()
     for settings, epsilons in ways:
-        values = known_of(frame, settings.spans.columns)
-        known = [values[row] for row in there] if values is not None else [()] * len(there)
+        columns = [known_column(frame, name) for name in settings.spans.columns]
+        values = values_of_rows([chosen(column, rows_of) for column in columns]) or [()] * TEXTS
         before = sample.slice(0, TEXTS).to_pylist()
-        rows = [(content, str(number), "", known[number]) for number, content in enumerate(before)]
+        rows = [(content, str(number), "", values[number]) for number, content in enumerate(before)]
         made.append(drawn(settings, epsilons, rows, sample, text, used, ""))
     return made[0].beside(made[1:], key_in_words)
 
@@ -216,17 +216,10 @@ def privatize_corpus(
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
-    scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = _columns(text, id, keep, separator, scope, release)
-    at = None if root is None else files.as_text(root)
     private = None if records is None else files.as_text(records)
-    run = Run(
-        release,
-        CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows),
-        CorpusOut(files.as_text(output), private, format, page, rows_per_task),
-        spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
-        look=lambda batch: warn_of_misfit(release, batch.texts),
-    )  # fmt: skip
+    writes = CorpusOut(files.as_text(output), private, format, page, rows_per_task)
+    run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
+    run = dataclasses.replace(run, look=lambda batch: warn_of_misfit(release, batch.texts))
     return run.privatize(_engine(engine))
 
 
@@ -251,24 +244,23 @@ def plan(
     The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
     UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
     """
-    scope = scope_of(unit, scoped=require_release(release).scoped)
-    columns = _columns(text, id, keep, separator, scope, release)
-    named = addresses(inputs)
-    at = None if root is None else files.as_text(root)
-    run = Run(
-        release, CorpusIn(named, columns, at, corpus, on_bad_rows), CorpusOut("", format=format),
-        spending=require_ledger(ledger, unit, corpus, scoped=release.scoped),
-    )  # fmt: skip
+    writes = CorpusOut("", format=format)
+    run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
     made = forecast(run)
-    return dataclasses.replace(made, copies=count_duplicates(find_shards(named), columns)) if duplicates else made
+    return dataclasses.replace(made, copies=count_duplicates(run.reads)) if duplicates else made
 
 
-def _columns(
-    text: str, id: str | None, keep: str | Sequence[str], separator: Separator, scope: Unit | None, release: AnyRelease
-) -> Columns:
-    """Return the columns that a call names, with those that drawing reads beside the text."""
-    spans_from = () if release.spans is None else release.spans.spans_from
-    return Columns.of(text, id, keep, separator, None if scope is None else scope.column, spans_from)
+def _run(
+    release: AnyRelease, inputs: Address | Sequence[Address], writes: CorpusOut, text: str, id: str | None,
+    keep: str | Sequence[str], separator: Separator, corpus: str | None, root: Address | None, ledger: Ledger | None,
+    unit: Units, on_bad_rows: OnBadRows,
+) -> Run:  # fmt: skip
+    """Return the run of a call, whose columns are also those that drawing reads beside the text."""
+    scope, at = scope_of(unit, scoped=require_release(release).scoped), None if root is None else files.as_text(root)
+    scope_column = None if scope is None else scope.column
+    columns = Columns.of(text, id, keep, separator, scope_column, release.spans_from)
+    spending = require_ledger(ledger, unit, corpus, scoped=release.scoped)
+    return Run(release, CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows), writes, spending=spending)
 
 
 def _engine(engine: Engine | None) -> Engine:

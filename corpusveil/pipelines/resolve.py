@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any, cast
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.errors import MismatchError
 from corpusveil.ledger.caps import Caps, Spending
 from corpusveil.ledger.units import scope_of, units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import load_store
 from corpusveil.pipelines.settings import Settings, needed, rules
-from corpusveil.pipelines.settings.artifact_sections import StoreSettings
 from corpusveil.pipelines.settings.sections import EngineSettings, KeySettings, OutputSettings
 from corpusveil.recognizers.registry import terms_path
 from corpusveil.sampling.keys import Key
@@ -45,14 +43,12 @@ MOST_TEXT = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A release, what it reads and where it goes; ``own_key`` is the file of its key, if settings name no key.
+    """A run and its engine; ``own_key`` is the file of the key of its release, if settings name no key.
 
     ``is_again`` says that an earlier run made it.
     """
 
     run: Run
-    columns: Columns
-    records: str
     engine: EngineSettings
     own_key: Path | None
     is_again: bool
@@ -88,9 +84,11 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     settings = settings.settled()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)
-    own = None if is_given(settings.key) else own_key(settings)
+    named = settings.key.test or settings.key.environment is not None or settings.key.path is not None
+    own = None if named else own_key(settings)
     is_again, key = own is not None and own.exists(), key_of(settings.key, own)
-    release, columns, spending = release_of(settings, key, choose), columns_of(settings), None
+    release, spending = release_of(settings, key, choose), None
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
     if own is not None and make_key:
         if (kept := keep(key, own)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
@@ -103,42 +101,24 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)
     run = Run(release, reads, writes, spending=spending)
     own = own if own is not None and own.exists() else None
-    return Plan(run, columns, records_of(output), settings.engine, own, is_again)
+    return Plan(run, settings.engine, own, is_again)
 
 
 def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> AnyRelease:
-    """Return the release of settings whose presets are written out, under a key, which is not that of their ``[key]``.
-
-    Raises MismatchError for another release than the only one that they allow, if they name one.
-    """
+    """Return the release of settings whose presets are written out, under a key, not that of their ``[key]``."""
     output = settings.output or OutputSettings(path="-")  # a pipeline of Beam writes what it likes
-    release: AnyRelease
-    if settings.store is not None:
-        release = _by_passages(settings, settings.store, output, key)
-    else:
-        release = _by_words(settings, output, key, choose)
-    if output.only_release is not None and release.name != output.only_release:
-        raise MismatchError(
-            f"only_release {output.only_release}: this run would make release {release.name}; the configuration, the "
-            "space, the key or the version of corpusveil differs."
-        )
-    return release
-
-
-def _by_passages(settings: Settings, store: StoreSettings, output: OutputSettings, key: Key) -> PassageRelease:
-    budget = needed(settings.budget, "budget")
-    per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
-    return PassageRelease(
-        PassageExchange(load_store(store.path)), float(budget.epsilon or 0), per, key=key,
-        most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
-    )  # fmt: skip
-
-
-def _by_words(settings: Settings, output: OutputSettings, key: Key, choose: ChooseEpsilon) -> Release:
-    budget, text = needed(settings.budget, "budget"), settings.text
+    budget, text, store = needed(settings.budget, "budget"), settings.text, settings.store
+    if store is not None:
+        per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
+        return PassageRelease(
+            PassageExchange(load_store(store.path)), float(budget.epsilon or 0), per, key=key,
+            most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
+        )  # fmt: skip
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    pseudonyms = pseudonym_key(settings, key)
+    pseudonyms, own = None, settings.spans.key
+    if own is not None:  # sent to workers as its place where the release's key is
+        pseudonyms = Key.load(own) if key.place is None else Key.at("path", own)
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     return Release(
@@ -152,12 +132,6 @@ def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
     chosen, space = needed(settings.mechanism, "mechanism"), needed(settings.space, "space")
     return make(chosen.name, load_space(space.path), **chosen.parameters)
-
-
-def columns_of(settings: Settings) -> Columns:
-    """Return the columns of the corpus, with those that drawing reads beside the text."""
-    corpus = needed(settings.corpus, "corpus")
-    return Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
 
 
 def beside(settings: Settings) -> tuple[str | None, list[str]]:
@@ -174,20 +148,15 @@ def own_key(settings: Settings) -> Path:
     return home.own_key(needed(settings.output, "output").path, corpus.input, corpus.name)
 
 
-def key_of(settings: KeySettings, own: Path | None) -> Key:
+def key_of(settings: KeySettings, own: Path | None = None) -> Key:
     """Return the key that settings name; otherwise the output's ``own``, or a new one, which ``keep`` keeps."""
     if settings.test:
         return Key.for_tests()
     if settings.environment is not None:
         return Key.from_environment(settings.environment)
-    if settings.path is None:
-        return Key.load(own) if own is not None and own.exists() else Key.generate()
-    return Key.load(settings.path)
-
-
-def is_given(settings: KeySettings) -> bool:
-    """Say whether settings name a key; otherwise the output has one of its own."""
-    return settings.test or settings.environment is not None or settings.path is not None
+    if settings.path is not None:
+        return Key.load(settings.path)
+    return Key.load(own) if own is not None and own.exists() else Key.generate()
 
 
 def keep(key: Key, own: Path) -> Key:
@@ -195,14 +164,6 @@ def keep(key: Key, own: Path) -> Key:
     if not own.exists():
         files.create_bytes(str(own), key.secret, private=True)  # of several parallel starts, one makes the key of all
     return Key.load(own)
-
-
-def pseudonym_key(settings: Settings, key: Key) -> Key | None:
-    """Return the key of pseudonyms, sent to workers as its place where the release's ``key`` is."""
-    path = settings.spans.key
-    if path is None:
-        return None
-    return Key.load(path) if key.place is None else Key.at("path", path)
 
 
 def records_of(output: OutputSettings) -> str:

@@ -29,8 +29,7 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard, Totals
 from corpusveil.storage.tasks import keyed_digest
-from corpusveil.transforms.release.index import INDEX
-from corpusveil.transforms.release.manifest import MANIFEST, read_manifest
+from corpusveil.transforms.release.manifest import INDEX, MANIFEST, read_manifest
 from corpusveil.transforms.release.pages import write_pages
 
 _RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")
@@ -187,7 +186,7 @@ class Schedule:
         with contextlib.suppress(BadRecordError):
             totals = records.read("totals.json", Totals)
             kept["quarantined"] = 0 if totals is None else totals.quarantined
-        write_pages(self.output_of(plan), records, (lambda: None) if self.page else None)
+        write_pages(self.output_of(plan), records, None, page=self.page)
         left_out = self.left_out()
         still = {path: out for path, out in left_out.shards.items() if path not in stamps}
         if len(still) < len(left_out.shards):
@@ -320,13 +319,6 @@ class Schedule:
         return PlannedRun(number, shards, plan.why)
 
 
-def _again(documents: int) -> str:
-    return (
-        f"up to {several(documents, 'document')} of changed shards get other noise than before, and spend again: "
-        "without an id, a row that moved is another document. Name the column that identifies documents (id)."
-    )
-
-
 def find_usable(inputs: Sequence[str], root: str, summary: StartSummary) -> tuple[list[InputShard], list[str]]:
     """Return the shards of the form that was released before, and sentences about files of none or another one."""
     aliens: list[str] = []
@@ -349,7 +341,11 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
         began, start.due = True, len(plan.shards)
         watch.warn(f"{plan.name}: {plan.batch()}")
         if not schedule.has_ids and (documents := schedule.released_before(plan)):
-            watch.warn(f"warning: {_again(documents)}")
+            watch.warn(
+                f"warning: up to {several(documents, 'document')} of changed shards get other noise than before, and "
+                "spend again: without an id, a row that moved is another document. Name the column that identifies "
+                "documents (id)."
+            )
         try:
             if not schedule.is_released(plan):
                 privatize(plan)

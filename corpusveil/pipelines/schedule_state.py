@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pydantic import Field
 
 from corpusveil.storage.records import Line, Record
-from corpusveil.transforms.release.index import Index
+from corpusveil.transforms.release.manifest import Index
 
 SUMMARY, LEFT_OUT = "summary.json", "left_out.json"
 

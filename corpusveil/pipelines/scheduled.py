@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import hashlib
 import json
 import os
 from collections.abc import Iterator, Mapping
-from typing import Any, cast
+from typing import Any
 
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError, MismatchError, OtherRunError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.flows import flows
 from corpusveil.pipelines.privatize import privatize
-from corpusveil.pipelines.resolve import at_risk, records_of, refuse_published, resolve, state_of
+from corpusveil.pipelines.resolve import at_risk, key_of, records_of, refuse_published, resolve, state_of
 from corpusveil.pipelines.schedule import PlannedRun, Schedule, find_usable, go_on
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, LeftOut, StartSummary
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.starts import noted
 from corpusveil.pipelines.watch import Watch
-from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
 from corpusveil.storage.records import Line, Record, Records
@@ -57,15 +55,13 @@ def schedule_of(document: Document) -> Schedule:
     check(document)
     settings = document.settings
     corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
-    key, state = settings.key, Records(files.absolute(state_of(settings)))
-    secret = Key.load(key.path) if key.path is not None else Key.from_environment(str(key.environment))
     return Schedule(
         tuple(corpus.input),
         corpus.root or root_of(corpus.input),
         output.path,
         records_of(output),
-        state,
-        secret.derive("records"),
+        Records(files.absolute(state_of(settings))),
+        key_of(settings.key).derive("records"),
         _digest(document.written),
         settings.schedule.seconds("settle"),
         output.page,
@@ -84,7 +80,7 @@ class Chosen(Record):
     """``chosen.json``: a digest of the settings of a risk, and the choice that it made for all runs."""
 
     asked: Line
-    choice: dict[str, float | bool | Line | tuple[Line, float, float] | None]
+    choice: EpsilonAtRisk
 
 
 def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
@@ -102,9 +98,9 @@ def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> Epsi
     kept = schedule.state.read("chosen.json", Chosen)
     if kept is None or kept.asked != asked:
         choice = at_risk(settings, mechanism)
-        schedule.state.write("chosen.json", Chosen(asked=asked, choice=dataclasses.asdict(choice)))
+        schedule.state.write("chosen.json", Chosen(asked=asked, choice=choice))
         return choice
-    return EpsilonAtRisk(**cast("Any", kept.choice))
+    return kept.choice
 
 
 def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Settings:

@@ -62,11 +62,17 @@ def type_names(types: Sequence[pa.DataType]) -> list[str]:
     return [str(kind).replace("large_", "").replace("_view", "") for kind in types]
 
 
+def kept_types(url: str, columns: Columns) -> Sequence[pa.DataType]:
+    """Return the types of the columns of a shard that are written whole."""
+    with files.open_read(url) as file:
+        return formats.find(formats.form_of(url)).kept_types(file, url, columns)
+
+
 def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
     """Return the types of the first shard that can be read."""
     for shard in shards:
-        with contextlib.suppress(*OF_DATA), files.open_read(shard.url) as file:  # its task refuses a damaged shard
-            return type_names(formats.find(formats.form_of(shard.url)).kept_types(file, shard.url, columns))
+        with contextlib.suppress(*OF_DATA):  # its task refuses a damaged shard
+            return type_names(kept_types(shard.url, columns))
     return []
 
 

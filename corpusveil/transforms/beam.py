@@ -25,14 +25,13 @@ from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictEr
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of, scopes_of, text_of
-from corpusveil.recognizers.row_values import values_of_rows
+from corpusveil.ledger.units import Unit, scope_of, text_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.nested import column_of, path_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, collected, large_strings, not_copied, refilled
-from corpusveil.transforms.identities import checked_identities
+from corpusveil.transforms.identities import Beside, checked_identities
 from corpusveil.transforms.release.release import AnyRelease, require_release
 
 MOST_ROWS = 4096
@@ -81,16 +80,13 @@ class PrivatizeDocuments(beam.PTransform):
         self._kernel = require_release(release).kernel()
         self._fields = (text, id)
         self._kept = Columns.of(text, None, keep)
-        self._known = () if release.spans is None else tuple(release.spans.spans_from)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._handling: dict[str, Any] | None = None
         if unit is not None and ledger is None and not release.scoped:
             raise UnsetError("unit: give a ledger that is about this unit.")
-        self._scope = scope_of(unit, scoped=release.scoped)
-        units = self._account.units if self._spending is None else self._spending.units
-        units = units or (() if self._scope is None else (self._scope,))
-        self._units = [unit.column for unit in units if unit.column is not None]
+        scope = scope_of(unit, scoped=release.scoped)
+        self._beside = Beside(() if self._spending is None else self._spending.columns, scope, release.spans_from)
 
     def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
         """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
@@ -108,9 +104,7 @@ class PrivatizeDocuments(beam.PTransform):
         outputs: dict[str, Any] = {}
         good = "good"
         if self._handling is not None:
-            checking = beam.Map(
-                _checked, *self._fields, (*self._known, *self._kept.keep), self._units
-            ).with_output_types(kind)
+            checking = beam.Map(_checked, *self._fields, self._beside, self._kept.keep).with_output_types(kind)
             options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
             good, bad = options["main_tag"], options["dead_letter_tag"]
             checked = documents | "Check" >> checking.with_exception_handling(**options)
@@ -118,7 +112,7 @@ class PrivatizeDocuments(beam.PTransform):
         admitted = []
         if self._spending is not None:
             admitted = [self._admitted(documents, self._spending)]
-        act = functools.partial(_drawn, self._kernel, self._scope, self._known, self._kept)
+        act = functools.partial(_drawn, self._kernel, dataclasses.replace(self._beside, units=()), self._kept)
         drawing = beam.ParDo(_InBatches(self._fields, act), *admitted)
         private = documents | "Privatize" >> drawing.with_output_types(self._kind(kind))
         return private if self._handling is None else {good: private, **outputs}
@@ -139,7 +133,7 @@ class PrivatizeDocuments(beam.PTransform):
         """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
         if there := _named(documents.element_type):
             text, identity = self._fields
-            for name in (column_of(text), identity, *self._units, *self._known, *self._kept.keep):
+            for name in (column_of(text), identity, *self._beside.columns, *self._kept.keep):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
@@ -150,8 +144,8 @@ class PrivatizeDocuments(beam.PTransform):
 
     def _admitted(self, documents: Any, spending: Spending) -> Any:
         """Return a side input, which is complete before the first document is drawn: the ledger has admitted all."""
-        account = spending.accounting(self._account)
-        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account, self._known)))
+        account, beside = spending.accounting(self._account), dataclasses.replace(self._beside, scope=None)
+        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account, beside)))
         return beam.pvalue.AsList(
             documents
             | "Whole" >> beam.WindowInto(GlobalWindows())
@@ -181,27 +175,15 @@ class _Batch:
         self.where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
         self.characters += sum(len(text or "") for text in texts)
 
-    def is_full(self) -> bool:
-        return len(self.documents) >= MOST_ROWS or self.characters > MOST_CHARACTERS
-
-    def read(self, units: Sequence[str], scope: Unit | None, known: Sequence[str]) -> Documents:
-        """Return the documents' texts; ``units`` and ``known`` are fields, whose values account for and mask them."""
+    def read(self, beside: Beside) -> Documents:
+        """Return the documents' texts, with the fields that are read beside them."""
         identities, path = checked_identities(self.identities, self.id), path_of(self.text)
-        flat, rows = self.values, list(range(len(self.values)))
-        if path is not None:
-            flat, places = collected(self.values, path, **_OBJECTS)
-            identities, rows = places.identities(identities), places.rows.tolist()
-        texts, scopes, place = large_strings(flat, self.text), None, "a bundle"
-        values = {name: [_field(self.documents[row], name) for row in rows] for name in units}
-        if scope is not None:
-            own = [_field(self.documents[row], str(scope.column)) for row in rows]
-            scopes = scopes_of(own, scope, texts, rows, place)
-        of_rows = None
-        if known:
-            columns = [[_field(document, name) for document in self.documents] for name in known]
-            masked = values_of_rows(columns)
-            of_rows = [masked[row] for row in rows]
-        return Documents(texts, identities, self.text, values, scopes, of_rows, rows, place)
+        flat, places = (self.values, None) if path is None else collected(self.values, path, **_OBJECTS)
+        texts = large_strings(flat, self.text)
+        return beside.documents(texts, identities, self.text, self.field, self.field, places, "a bundle")
+
+    def field(self, name: str) -> list[Any]:
+        return [_field(document, name) for document in self.documents]
 
     def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
         """Return the documents with other texts, and of other fields those that are kept."""
@@ -224,35 +206,32 @@ class _InBatches(beam.DoFn):
 
     def process(self, element: Any, windowed: Any = beam.DoFn.WindowedValueParam, _: Any = None) -> Iterator[Any]:
         """Take an element. A side input is only waited for."""
-        if not self._batch.is_full():
-            self._batch.add(element, windowed)
+        batch = self._batch
+        if len(batch.documents) < MOST_ROWS and batch.characters <= MOST_CHARACTERS:
+            batch.add(element, windowed)
         elif len(windowed.windows) > 1:  # Beam would multiply what is yielded here by the windows of this element
             alone = _Batch(*self._fields)
             alone.add(element, windowed)
             yield from (made.value for made in self._act(alone))
         else:
-            full, self._batch = self._batch, _Batch(*self._fields)
+            self._batch = _Batch(*self._fields)
             self._batch.add(element, windowed)
-            yield from self._act(full)
+            yield from self._act(batch)
 
     def finish_bundle(self) -> Iterator[Any]:
         if self._batch.documents:
             yield from self._act(self._batch)
 
 
-def _drawn(
-    kernel: Any, scope: Unit | None, known: Sequence[str], kept: Columns, batch: _Batch
-) -> Iterator[WindowedValue]:
-    """Privatize documents."""
-    private, _ = kernel.privatize(batch.read((), scope, known))
+def _drawn(kernel: Any, beside: Beside, kept: Columns, batch: _Batch) -> Iterator[WindowedValue]:
+    private, _ = kernel.privatize(batch.read(beside))
     for document, where in zip(batch.with_texts(private.to_pylist(), kept), batch.where, strict=True):
         yield WindowedValue(document, *where)
 
 
-def _accounted(account: Account, known: Sequence[str], batch: _Batch) -> Iterator[WindowedValue]:
+def _accounted(account: Account, beside: Beside, batch: _Batch) -> Iterator[WindowedValue]:
     """Account for documents; the rows travel as streams of Arrow's format, since elements are costly."""
-    units = [str(unit.column) for unit in account.units if unit.column is not None]
-    yield WindowedValue((b"", packed([account.rows(batch.read(units, None, known))])), MIN_TIMESTAMP, (GlobalWindow(),))
+    yield WindowedValue((b"", packed([account.rows(batch.read(beside))])), MIN_TIMESTAMP, (GlobalWindow(),))
 
 
 def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, account: Account) -> bool:
@@ -271,17 +250,17 @@ def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | N
     return value, identity, [value]
 
 
-def _checked(document: Any, text: str, id: str, fields: Sequence[str], units: Sequence[str]) -> Any:
+def _checked(document: Any, text: str, id: str, beside: Beside, kept: Sequence[str]) -> Any:
     """Return a document that can be accounted for and drawn; it needs no unit if it has no text.
 
     Raises UserError for any other.
     """
     _, identity, texts = _read(document, text, id)
     large_strings(texts, text)
-    for name in fields:
+    for name in (*beside.known, *kept):
         _field(document, name)
     encode_id(*checked_identities([identity], id))
-    for unit in units if any(text is not None for text in texts) else ():
+    for unit in beside.of_units if any(text is not None for text in texts) else ():
         text_of(_field(document, unit), Unit(unit, unit), "a document")
     return document
 

@@ -51,9 +51,9 @@ class Frame:
 
 
 Kept = str | Sequence[str]
+"""The columns to keep, by name, or ``all``."""
 MOST_ROWS = 16
 """The rows of a frame that was filtered, for one that is left, up to which an index counts as numbers of rows."""
-"""The columns to keep, by name, or ``all``."""
 
 
 def frame_of(data: Any, text: str, keep: Kept = "all") -> Frame:
@@ -192,13 +192,13 @@ def _numpy(data: Any, _text: str, _: Columns) -> Frame:
         raise ShapeError(
             f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
         )
-    kind = (
-        data.dtype if data.dtype.kind in "OT" else np.str_
-    )  # strings of fixed width get the width that the private texts need
+    kind = data.dtype if data.dtype.kind in "OT" else np.str_  # whose width is what the private texts need
     return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
 
 
 def _arrow_column(data: Any, text: str, _: Columns | None = None) -> Frame:
+    require_text(data.type, text)
+
     def back(parts: list[pa.Array]) -> Any:
         if isinstance(data, pa.ChunkedArray):
             return pa.chunked_array(parts, type=data.type)
@@ -206,7 +206,7 @@ def _arrow_column(data: Any, text: str, _: Columns | None = None) -> Frame:
             raise cannot_hold(text, data.type)
         return parts[0]
 
-    return Frame(_text_column(data, text), back)
+    return Frame(data, back)
 
 
 def _nested_column(data: Any, path: Path) -> Frame:
@@ -258,11 +258,6 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
     )
 
 
-def _text_column(column: Any, name: str) -> Any:
-    require_text(column.type, name)
-    return column
-
-
 def require_text(kind: pa.DataType, name: str) -> None:
     """Raise UserError unless a column of this Arrow type is text."""
     if not is_text(kind):
@@ -289,46 +284,39 @@ def _are_row_numbers(index: Any) -> bool:
 
 def _pandas_series(data: Any, text: str, columns: Columns) -> Frame:
     index, dropped = _index(data, columns)
-    return dataclasses.replace(_pandas_values(data, text, index), dropped=dropped)
+    return dataclasses.replace(_pandas_values(data, text, None, index), dropped=dropped)
 
 
-def _pandas_values(data: Any, text: str, index: Any) -> Frame:
-    kind = data.dtype
+def _pandas_values(data: Any, text: str, path: Path | None, index: Any) -> Frame:
+    """Return the texts of a Series, or within its lists and dictionaries; those of Arrow are lists of Python here."""
+    kind, places = data.dtype, None
     if kind == "category":
         kind = type(kind)(ordered=kind.ordered)  # whose categories are those of the private texts
+    texts = values = data.tolist()
+    if path is not None:
+        values = [None if gone else value for value, gone in zip(values, data.isna(), strict=True)]
+        texts, places = collected(values, path)
 
     def back(parts: list[pa.Array]) -> Any:
-        texts = _texts(parts)
+        made: Any = _texts(parts)
+        if path is not None:
+            made = refilled(values, path, iter(made))
         if kind == "object":  # each library's mark for a missing text stays
-            texts = [before if after is None else after for before, after in zip(data.tolist(), texts, strict=True)]
-        return type(data)(texts, index=index, name=data.name, dtype=kind)
-
-    return Frame(large_strings(data.tolist(), text), back)
-
-
-def _nested_pandas(data: Any, path: Path, index: Any) -> Frame:
-    """Return the texts within the lists and dictionaries of a Series; those of Arrow are lists of Python here."""
-    values = [None if gone else value for value, gone in zip(data.tolist(), data.isna(), strict=True)]
-    texts, places = collected(values, path)
-
-    def back(parts: list[pa.Array]) -> Any:
-        made = refilled(values, path, iter(_texts(parts)))
-        if data.dtype == "object":  # each library's mark for a missing value stays
             made = [before if after is None else after for before, after in zip(data.tolist(), made, strict=True)]
-        cells = np.fromiter(made, object, len(made))  # a list of lists would become a table
-        return type(data)(cells, index=index, name=data.name, dtype=data.dtype)
+        if path is not None:
+            made = np.fromiter(made, object, len(made))  # a list of lists would become a table
+        return type(data)(made, index=index, name=data.name, dtype=kind)
 
-    return Frame(large_strings(texts, path.text), back, places=places, rows=len(values))
+    return Frame(large_strings(texts, text), back, places=places, rows=len(values))
 
 
 def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
-    names, path = list(data.columns), path_of(text)
+    names = list(data.columns)
     place = _place(names, column_of(text))
     index, gone = _index(data, columns)
     of_index = [name for name in data.index.names if name not in names]
     stays, dropped = stays_of(names, columns.without(of_index))
-    values = data.iloc[:, place]
-    series = _pandas_values(values, text, data.index) if path is None else _nested_pandas(values, path, data.index)
+    series = _pandas_values(data.iloc[:, place], text, path_of(text), data.index)
 
     def back(parts: list[pa.Array]) -> Any:
         made = data.copy()
@@ -342,25 +330,20 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
 
 
-def _polars_series(data: Any, text: str, _: Columns | None = None) -> Frame:
+def _polars_series(data: Any, text: str, _: Columns | None = None, path: Path | None = None) -> Frame:
     if type(data.dtype).__name__ == "Enum":  # whose words are given
         raise cannot_hold(text, "Enum")
-    column = _text_column(data.to_arrow(), text)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary.cast(pa.large_string()).take(column.indices)
-    return Frame(column, lambda parts: type(data)(data.name, pa.chunked_array(parts, column.type)).cast(data.dtype))
-
-
-def _nested_polars(data: Any, path: Path) -> Frame:
-    column = _nested_column(data.to_arrow(), path)
+    values = data.to_arrow()
+    if is_text(values.type) and pa.types.is_dictionary(values.type):
+        values = values.dictionary.cast(pa.large_string()).take(values.indices)
+    column = _arrow_column(values, text) if path is None else _nested_column(values, path)
     return dataclasses.replace(column, back=lambda parts: type(data)(data.name, column.back(parts)).cast(data.dtype))
 
 
 def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
-    path = path_of(text)
     stays, dropped = stays_of(data.columns, columns)
     values = data.get_column(data.columns[_place(data.columns, column_of(text))])
-    column = _polars_series(values, text) if path is None else _nested_polars(values, path)
+    column = _polars_series(values, text, path=path_of(text))
     return dataclasses.replace(
         column,
         back=lambda parts: data.with_columns(column.back(parts))[:, stays],

@@ -27,15 +27,14 @@ from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of, scopes_of
-from corpusveil.recognizers.row_values import values_of_rows
+from corpusveil.ledger.units import scope_of
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.nested import column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
 from corpusveil.transforms.handshake import refuse_other_python
-from corpusveil.transforms.identities import identities_of
+from corpusveil.transforms.identities import Beside, identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
@@ -96,14 +95,13 @@ def privatize_frame(
     require_release(release)
     schema = df.schema
     spending, scope = require_ledger(ledger, unit, corpus, scoped=release.scoped), scope_of(unit, scoped=release.scoped)
-    columns = (() if scope is None else (str(scope.column),)) if spending is None else spending.columns
-    known = () if release.spans is None else release.spans.spans_from
+    beside = Beside(() if spending is None else spending.columns, scope, release.spans_from)
     wanted = Columns.of(text, None, keep)
     stays, dropped = stays_of(schema.names, wanted)
     path, column = path_of(text), column_of(text)
     if twice := [name for name in schema.names if schema.names.count(name) > 1]:
         raise column_twice(twice[0])
-    for name in dict.fromkeys((column, id, *columns, *known)):
+    for name in dict.fromkeys((column, id, *beside.columns)):
         if name not in schema.names:
             raise no_column(name, schema.names)
     kind = schema[column].dataType.simpleString()
@@ -128,9 +126,9 @@ def privatize_frame(
             )
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
-        names = list(dict.fromkeys((column, id, *columns, *known)))
+        names = list(dict.fromkeys((column, id, *beside.columns)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
-        reader = _Reader(text, id, [str(unit.column) for unit in account.units if unit.column is not None], known=known)
+        reader = _Reader(text, id, Beside(beside.units, known=beside.known))
         chunks = needed.mapInArrow(_accounts(account, names, reader), "chunk binary").toLocalIterator()
         try:
             reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
@@ -142,39 +140,26 @@ def privatize_frame(
             raise
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
-    run = _batches(release.kernel(), schema.names, _Reader(text, id, (), scope, known), stays)
+    run = _batches(release.kernel(), schema.names, _Reader(text, id, Beside((), scope, beside.known)), stays)
     return numbered.mapInArrow(run, type(schema)([schema.fields[place] for place in stays]))
 
 
 @dataclass(frozen=True, slots=True)
 class _Reader:
-    """Which columns of a batch of a frame are read, by name: those of units, and those whose values are spans."""
+    """Which columns of a batch of a frame are read, by name."""
 
     text: str
     id: str
-    units: Sequence[str] = ()
-    scope: Unit | None = None
-    known: Sequence[str] = ()
+    beside: Beside
 
     def documents(self, batch: pa.RecordBatch) -> Documents:
         """Return the documents of a batch. Raises UserError for ids, units and texts that cannot be used."""
-        column, path = batch.column(column_of(self.text)), path_of(self.text)
-        identities, rows = identities_of(batch.column(self.id), self.id), range(len(column))
-        texts, at = column, rows
+        texts, path, places = batch.column(column_of(self.text)), path_of(self.text), None
+        identities = identities_of(batch.column(self.id), self.id)
         if path is not None:
-            texts, places = flat(column, path)
-            identities, at = places.identities(identities), places.rows.tolist()
-        texts, taken = plain_texts(texts, self.text), pa.array(at, pa.int64())
-        names = dict.fromkeys((*self.units, *([] if self.scope is None else [str(self.scope.column)])))
-        values = {name: batch.column(name).take(taken) for name in names}
-        scopes, place = None, "a batch of the frame"
-        if self.scope is not None:
-            scopes = scopes_of(values[str(self.scope.column)], self.scope, texts, at, place)
-        known = None
-        if self.known:
-            of_rows = values_of_rows([batch.column(name) for name in self.known])
-            known = [of_rows[row] for row in at]
-        return Documents(texts, identities, self.text, values, scopes, known, at, place)
+            texts, places = flat(texts, path)
+        texts, where = plain_texts(texts, self.text), "a batch of the frame"
+        return self.beside.documents(texts, identities, self.text, batch.column, batch.column, places, where)
 
 
 def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
 from typing import Any, TypeAlias, TypeVar, overload
 
-import numpy as np
 import pyarrow as pa
 
 from corpusveil.errors import (
@@ -16,7 +16,6 @@ from corpusveil.errors import (
     ConflictError,
     ShapeError,
     UnsetError,
-    listed,
     of_other_type,
 )
 from corpusveil.kernel.transform import Transform
@@ -24,8 +23,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
-from corpusveil.recognizers.row_values import values_of_rows
+from corpusveil.ledger.units import Unit, scope_of, texts_of
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import (
@@ -39,7 +37,7 @@ from corpusveil.transforms.frames import (
     require_text,
     warn_of_dropped,
 )
-from corpusveil.transforms.identities import Ids, identities_of, identities_of_documents, warn_of_repeated
+from corpusveil.transforms.identities import Beside, Ids, identities_of, identities_of_documents, warn_of_repeated
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.waiting import reached, waiting
@@ -175,52 +173,49 @@ def _privatized(
     if chunks := chunks_of(frame.texts):
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
-    units = () if spending is None else spending.units
-    known = () if release.spans is None else release.spans.spans_from
-    documents = documents_in(frame, ids, text, scope, values, units, known)
+    units = () if spending is None else spending.columns
+    documents = documents_in(frame, ids, text, Beside(units, scope, release.spans_from), values)
     warn_of_repeated([identity for part in documents for identity in part.identities])
     if spending is not None:
+        for some in (part.with_text() for part in documents):  # before there is a ledger
+            for unit in (unit for unit in spending.units if unit.column is not None):
+                texts_of(some.values[str(unit.column)], unit, some.rows, some.place)
         account = spending.accounting(release.account(text))
         reserve_table(spending, account, map(account.rows, documents))
     warn_of_dropped(frame)
-    return drawn(kernel, frame, documents)
-
-
-def documents_in(
-    frame: Frame, ids: Ids | None, text: str, scope: Unit | None = None,
-    values: Mapping[str, Any] = MappingProxyType({}), units: Sequence[Unit] = (), known: Sequence[str] = (),
-) -> list[Documents]:  # fmt: skip
-    """Return the documents of a frame, as many parts as its texts have chunks.
-
-    ``scope`` is the unit within which pseudonyms are equal, and ``units`` those of a ledger; their columns are in
-    ``values``, or in the frame. ``known`` are the columns whose values are spans of the texts of their row.
-    """
-    identities = identities_of_documents(ids, len(frame), frame.column)
-    rows: Sequence[int] = range(len(frame))
-    if frame.places is not None:
-        identities, rows = frame.places.identities(identities), frame.places.rows.tolist()
-    needed = {unit.column: unit for unit in (*units, *([] if scope is None else [scope])) if unit.column is not None}
-    given = {
-        name: _texts_of(unit, frame, values).take(pa.array(rows, pa.int64())) for name, unit in needed.items()
-    }  # fmt: skip
-    of_rows, made, first = known_of(frame, known), list[Documents](), 0
-    for chunk in chunks_of(frame.texts):
-        last, texts = first + len(chunk), plain_texts(chunk, text)
-        here, at = {name: column.slice(first, len(chunk)) for name, column in given.items()}, rows[first:last]
-        scopes = None if scope is None else scopes_of(here[str(scope.column)], scope, texts, at, "the texts")
-        own = None if of_rows is None else of_rows[first:last]
-        made.append(Documents(texts, identities[first:last], text, here, scopes, own, at))
-        first = last
-    return made
-
-
-def drawn(kernel: Transform, frame: Frame, documents: Sequence[Documents]) -> Any:
-    """Return the frame with the private texts of its documents."""
     parts: list[pa.Array] = []
     for number, some in enumerate(documents, 1):
         parts += privatized_parts(kernel, some, frame.texts.type)
         reached("", number / len(documents))
     return frame.back(parts)
+
+
+def documents_in(
+    frame: Frame, ids: Ids | None, text: str, beside: Beside, values: Mapping[str, Any]
+) -> list[Documents]:
+    """Return the documents of a frame, as many parts as its texts have chunks.
+
+    Units are columns of the frame, or the ``values`` that the caller gave instead.
+    """
+
+    def column(name: str) -> Any:
+        if name in values:
+            return values[name]
+        if frame.column is None:
+            raise ColumnError(
+                f"unit {name}: these texts have no columns; give a value for each text, as in unit={{{name!r}: [...]}}."
+            )
+        return frame.column(name)
+
+    identities = identities_of_documents(ids, len(frame), frame.column)
+    known = functools.partial(known_column, frame)
+    whole = beside.documents(frame.texts, identities, text, column, known, frame.places, "the texts")
+    made, first = list[Documents](), 0
+    for chunk in chunks_of(frame.texts):
+        part = whole.part(first, first + len(chunk))
+        made.append(dataclasses.replace(part, texts=plain_texts(chunk, text)))
+        first += len(chunk)
+    return made
 
 
 @waiting("denoising")
@@ -247,14 +242,11 @@ def denoise_frame(
     return given.back(parts or [given.texts])
 
 
-def known_of(frame: Frame, names: Sequence[str]) -> list[tuple[str, ...]] | None:
-    """Return the values of each text's row that are spans of it, of the columns ``spans_from``; None without any."""
-    if not names:
-        return None
+def known_column(frame: Frame, name: str) -> Any:
+    """Return the values of a column whose values are spans of the texts of their row, ``spans_from``."""
     if frame.column is None:
-        raise ColumnError(f"spans_from: these texts have no columns, so no {listed(names)}; give a frame.")
-    rows = values_of_rows([frame.column(name) for name in names])
-    return rows if frame.places is None else [rows[row] for row in frame.places.rows.tolist()]
+        raise ColumnError(f"spans_from: these texts have no columns, so no {name}; give a frame.")
+    return frame.column(name)
 
 
 def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, Any]]:
@@ -269,24 +261,6 @@ def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, Any]]
             raise ShapeError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
     names = {name: name if name in values else column for name, column in given.items()}
     return names, {name: column_values(value) for name, value in values.items()}
-
-
-def _texts_of(unit: Unit, frame: Frame, values: Mapping[str, Any]) -> pa.Array:
-    """Return the texts of a unit's values, large_string [rows]; null in rows without a text, which need no unit.
-
-    Raises UserError for texts without columns, and for a value that is missing or has no text.
-    """
-    name = str(unit.column)
-    if name not in values and frame.column is None:
-        raise ColumnError(
-            f"unit {name}: these texts have no columns; give a value for each text, as in unit={{{name!r}: [...]}}."
-        )
-    given = values[name] if name in values or frame.column is None else frame.column(name)
-    there = np.flatnonzero(np.asarray(frame.texts.is_valid()))
-    rows = np.unique(there if frame.places is None else frame.places.rows[there])
-    at = np.full(len(frame), -1)
-    at[rows] = np.arange(rows.size)
-    return texts_of(chosen(given, rows.tolist()), unit, rows.tolist(), "the texts").take(pa.array(at, mask=at < 0))
 
 
 def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType) -> list[pa.Array]:
@@ -312,7 +286,7 @@ def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.A
     """
     kernel = require_release(release).kernel()
     scope_of(None, scoped=release.scoped)  # a function of rows has no unit
-    if release.spans is not None and release.spans.spans_from:
+    if release.spans_from:
         raise ConflictError(f"spans_from: {name} has no further columns; privatize the frame instead.")
 
     def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
@@ -334,7 +308,10 @@ def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.A
 
 def plain_texts(column: pa.Array, name: str) -> pa.Array:
     """Return a column of strings without a dictionary. Raises UserError for text that is not UTF-8."""
-    column = validated(column, name)
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
     coded = pa.types.is_dictionary(column.type)
     return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
 
@@ -345,15 +322,6 @@ def _cast(texts: pa.LargeStringArray, kind: pa.DataType) -> pa.Array:
     coded = texts.dictionary_encode()  # Arrow casts to dictionaries of some string types only
     indices, words = coded.indices.cast(kind.index_type), coded.dictionary.cast(kind.value_type)
     return pa.DictionaryArray.from_arrays(indices, words, ordered=kind.ordered)
-
-
-def validated(column: pa.Array, name: str) -> pa.Array:
-    """Return the column after a check that its bytes are UTF-8. Raises UserError when they are not."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
-    return column
 
 
 def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:

@@ -47,7 +47,7 @@ from corpusveil.language.modelling import build_model
 from corpusveil.language.sample import NAME as SAMPLE
 from corpusveil.language.sample import EveryFigures
 from corpusveil.mechanisms.registry import make
-from corpusveil.pipelines import collocations
+from corpusveil.pipelines import artifacts
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
@@ -174,7 +174,7 @@ class Recipe:
         of_model = [path for path in texts if path.parent.name not in UNCOUNTED]
         for name, paths in (("counts", texts), ("counted", of_model)):
             where = {"input": list(map(str, paths)), "counts": self.at(name), "max_n": 3, "min_count": 2}
-            collocations.count(self.settings(collocations=where | self._read_as()), Watch())
+            artifacts.count(self.settings(collocations=where | self._read_as()), Watch())
 
     def _read_as(self) -> dict[str, str]:
         return {} if self.language == "en" else {"language": self.language}
@@ -236,9 +236,9 @@ class Recipe:
         }  # fmt: skip
         train = {"vectors": self.at("vectors"), "min_count": 60, "threads": self.engine["workers"]}
         settings = self.settings(collocations=where, embeddings=train)
-        collocations.score(settings, Watch())
-        collocations.tokenize(settings, Watch())
-        collocations.train(settings, Watch())
+        artifacts.score(settings, Watch())
+        artifacts.tokenize(settings, Watch())
+        artifacts.train(settings, Watch())
         if (self.work / "collocation-space/_artifact.json").exists():
             return
         trained = read_vectors(self.at("vectors"))

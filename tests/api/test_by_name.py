@@ -15,16 +15,14 @@ import corpusveil as cv
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.settings import Settings, started
 from tests.calls import QUIET, refused, succeeds
-from tests.engines.corpora import TEST_KEY, WORDS, data_files, make_space, read_shard, write_shard
+from tests.engines.corpora import TEST_KEY, WORDS, Ground, data_files, read_shard, write_shard
 
 KEY = cv.Key(TEST_KEY)
 
 
 @pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> str:
-    folder = tmp_path_factory.mktemp("by-name") / "space"
-    make_space(folder)
-    return str(folder)
+def space(ground: Ground) -> str:
+    return str(ground.space_folder)
 
 
 def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:

@@ -1,7 +1,9 @@
-"""``cv.privatize``: the kind that goes in comes out, and the wrong call is refused before anything is drawn."""
+"""``cv.privatize`` and ``cv.privatize_corpus``: the kind that goes in comes out, and the wrong call draws nothing."""
 
 from __future__ import annotations
 
+import functools
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +16,9 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import BadRowError, CapError, ShapeError
-from tests.calls import refused
+from corpusveil.errors import BadRowError, CapError, ShapeError, WorkError
+from tests.calls import Halting, refused
+from tests.engines.corpora import data_files
 
 KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "pandas": pd.DataFrame,
@@ -140,3 +143,31 @@ class TestWrongCalls:
     def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
         with refused("wrong-type", "ledger", "cv.Ledger", "str"):
             cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path))  # type: ignore[call-overload]
+
+
+def test_a_corpus_is_privatized_on_the_engine_that_is_named(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    """By that one, with the texts that ``cv.privatize`` returns for these ids, as on no engine."""
+    called = functools.partial(cv.privatize_corpus, corpus, release=release, id="url", corpus="reviews")
+    with pytest.raises(WorkError, match="halted"):
+        called(tmp_path / "out", engine=Halting(0))
+    outcome, here = called(tmp_path / "out", engine=cv.Local(workers=2)), called(tmp_path / "here")
+    assert outcome.content_sha256 == here.content_sha256
+    rows = [json.loads(row) for shard in sorted(corpus.glob("*")) for row in shard.read_text().splitlines()]
+    private = [json.loads(row)["text"] for shard in data_files(tmp_path / "out") for row in shard.open()]
+    assert private == cv.privatize([row["text"] for row in rows], release, ids=[row["url"] for row in rows])
+
+
+def test_what_is_no_engine_or_release_is_a_sentence(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    for engine in ("spark", cv.Spark):
+        with refused("wrong-type", "engine", "cv.Local"):
+            cv.privatize_corpus(corpus, tmp_path / "out", release, engine)  # type: ignore[arg-type]
+    with refused("wrong-type", "release", "cv.Release"):
+        cv.privatize_corpus(release, corpus, tmp_path / "out")  # type: ignore[arg-type]
+    assert not (tmp_path / "out.records").exists()
+
+
+def test_a_ledger_is_asked_about_a_text_by_a_text(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
+    ledger = cv.Ledger(str(tmp_path / "ledger"))
+    cv.privatize_corpus(corpus, tmp_path / "out", release, ledger=ledger, unit="content")
+    with refused("wrong-type", "content"):
+        ledger.spent_on(7)

@@ -62,7 +62,7 @@ def test_a_token_that_the_statement_does_not_count_is_caught_by_laws(
     space: Space, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "corpusveil.transforms.release.document_figures.epsilon_at",
+        "corpusveil.transforms.release.statement.epsilon_at",
         lambda parts, delta: epsilon_at([(loss, count - 1) for loss, count in parts], delta),
     )
     found = audit_documents(make("ring-geometric", space), [Budget(1.0)], [6], 1e-4)

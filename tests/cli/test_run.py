@@ -11,7 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.pipelines import collocations
+from corpusveil.pipelines import artifacts
 from corpusveil.pipelines.settings.toml import value_of
 from tests.calls import QUIET, command, fails, succeeds
 from tests.collocations.corpora import make, write
@@ -146,7 +146,7 @@ class TestTheFlow:
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patched:
-            patched.setattr(collocations, "tokenize_corpus", stopped)
+            patched.setattr(artifacts, "tokenize_corpus", stopped)
             assert run(["run", file, *QUIET]) == 130
         assert (tmp_path / "table" / "_artifact.json").exists()
         assert not (tmp_path / "tokens" / "_artifact.json").exists()

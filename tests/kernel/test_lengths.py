@@ -25,8 +25,8 @@ from corpusveil.kernel.lengths import filler_weights
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.release.document_figures import document_figure
 from corpusveil.transforms.release.pages import render_public
+from corpusveil.transforms.release.statement import document_figure
 from tests.calls import refused
 from tests.contracts.spaces import ring_distances, small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard

@@ -16,7 +16,7 @@ from corpusveil.storage.durable import Done, PartTask, Stage, claimed, once, run
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.transforms.release.copies import TAGS, CopiesPass
+from corpusveil.transforms.release.left_out import CopiesPass
 from tests.calls import refused
 
 CANARY = "a sentence of a document"
@@ -195,6 +195,6 @@ def test_a_pass_looks_at_each_shard_once_and_again_at_what_changed(tmp_path: Pat
     assert looked(tasks[:2]) == [0, 1]
     assert looked(tasks) == [2]
     Path(tasks[0].url).write_text('{"text": "another"}\n')
-    note = tmp_path / "records" / f"part-00001-of-00003{TAGS}"
+    note = tmp_path / "records" / f"part-00001-of-00003{CopiesPass.suffix}"
     note.write_bytes(note.read_bytes()[:-24])
     assert looked(tasks) == [0, 1]

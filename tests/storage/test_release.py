@@ -27,7 +27,7 @@ from corpusveil.storage.records import Claim
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.release.released import spends_of
+from corpusveil.transforms.release.manifest import spends_of
 from tests.calls import Halting, fails, refused, succeeds
 from tests.engines.corpora import (
     NAME_CANARY,

@@ -43,7 +43,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _flow,
         _key,
         _pairs,
-        _risk,
         _budget,
         _store,
         _strategy,
@@ -121,21 +120,15 @@ def _key(settings: Settings) -> Iterator[tuple[str, str]]:
         yield f"key.{given[-1]}", "{key.path}, {key.environment} and {key.test} exclude each other; keep only one"
 
 
-def _risk(settings: Settings) -> Iterator[tuple[str, str]]:
-    budget = settings.budget
-    if budget is None or budget.risk is None:
-        return
-    if budget.epsilon is not None:
-        yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
-    if settings.settled().value("budget.per") != "token":
-        yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
-
-
 def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
     filled = settings.settled().budget or budget
+    if budget.risk is not None and budget.epsilon is not None:
+        yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
+    if budget.risk is not None and filled.per != "token":
+        yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
     if filled.per != "document" and filled.allocation != "uniform":
         yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
 
@@ -207,10 +200,11 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
-    for pair in settings.spans.treat:
+    spans = settings.spans
+    for pair in spans.treat:
         if "=" not in pair:
             yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
-    if settings.spans.policy_is_unused():
+    if not (spans.find or spans.columns) and (spans.treat or spans.pseudonyms != "corpus" or spans.key):
         yield "spans.treat", "nothing finds spans; add {spans.find} or {spans.columns}"
     units = [] if settings.ledger is None else settings.ledger.unit
     if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):

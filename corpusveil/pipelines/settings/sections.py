@@ -201,10 +201,6 @@ class SpansSettings(Section):
         "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
         metavar="PATH")
 
-    def policy_is_unused(self) -> bool:
-        """Say whether kinds have treatments and nothing finds spans."""
-        return not (self.find or self.columns) and bool(self.treat or self.pseudonyms != "corpus" or self.key)
-
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
         if not self.find and not self.columns:
@@ -317,8 +313,6 @@ class OutputSettings(Section):
     accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
-    only_release: str | None = key(
-        "Stop unless the release has this name, as shown in the ledger.", None, metavar="NAME", group="Rarely used")
 
 
 class AuditSettings(Section):

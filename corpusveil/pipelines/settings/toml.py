@@ -1,4 +1,4 @@
-"""Settings as a TOML file: read strictly, with paths relative to the file; written in full, and as a template."""
+"""Settings as a TOML file: read strictly, with paths relative to the file; written in full, as template and schema."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import os
 import re
 import textwrap
 import tomllib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,9 @@ from corpusveil.errors import (
     nearest,
     unreadable,
 )
-from corpusveil.pipelines.fields import Setting, declared, listed, plain
+from corpusveil.pipelines.fields import Setting, declared, listed, named, plain
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.settings.faults import cut, elsewhere, raised, shown, validated
+from corpusveil.pipelines.settings.faults import cut, elsewhere, parameters, raised, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
@@ -119,16 +119,12 @@ def _shown(name: str) -> str:
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
 
 
-def is_here(path: str) -> bool:
-    """Say whether a path is relative: not a URL, and not from the root, a home folder or an open file."""
-    return "://" not in path and path != "-" and not path.startswith(("/", "~"))
-
-
 def located(settings: Settings, folder: str) -> Settings:
     """Return settings with relative paths resolved from a folder, and with the addresses of names."""
 
     def whole(path: str) -> str:
-        if is_here(path):
+        # not a URL, and not from the root, a home folder or an open file
+        if "://" not in path and path != "-" and not path.startswith(("/", "~")):
             return files.join(folder, path) if "://" in folder else os.path.normpath(os.path.join(folder, path))
         return path
 
@@ -172,7 +168,9 @@ def template(*, whole: bool) -> str:
             doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
             lines += ["", f"# [{section}]", f"# {doc}"]
             for setting in settings:
-                help = textwrap.wrap(_help(setting), _WIDTH)
+                values = f" One of: {', '.join(setting.values)}." if setting.values else ""
+                needed = " Required." if setting.info.is_required() else ""
+                help = textwrap.wrap(f"{setting.help()}{values}{needed}", _WIDTH)
                 lines += [*(f"# # {line}" for line in help), f"# {setting.key} = {_example(setting)}"]
         elif starts := [setting for setting in settings if setting.start is not None]:
             lines.append(f"[{section}]")
@@ -180,11 +178,6 @@ def template(*, whole: bool) -> str:
                 entry = f"{setting.key} = {value_of(setting.start)}"
                 lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")
     return "\n".join(lines) + "\n"
-
-
-def _help(setting: Setting) -> str:
-    values = f" One of: {', '.join(setting.values)}." if setting.values else ""
-    return f"{setting.help()}{values}{' Required.' if setting.info.is_required() else ''}"
 
 
 def _example(setting: Setting) -> str:
@@ -196,10 +189,35 @@ def _example(setting: Setting) -> str:
     is_share = any(hasattr(bound, "lt") for bound in setting.info.metadata)
     least = max([1, *(bound.ge for bound in setting.info.metadata if hasattr(bound, "ge"))])
     text = f"path/of/{setting.name if setting.key == 'path' else setting.key}" if setting.path else setting.key
-    examples: Mapping[Any, Callable[[], Any]] = {
-        float: lambda: 0.5 if is_share else 1.0, int: lambda: least, list[str]: lambda: [text], list[int]: list,
-        list[float]: lambda: [1.0],
-    }  # fmt: skip
     if setting.place == "mechanism.name":
         return value_of("ring-geometric")
-    return value_of(examples.get(setting.kind, lambda: text)())
+    examples: dict[Any, Any] = {
+        float: 0.5 if is_share else 1.0, int: least, list[str]: [text], list[int]: [], list[float]: [1.0],
+    }  # fmt: skip
+    return value_of(examples.get(setting.kind, text))
+
+
+def schema() -> str:
+    """Return the JSON schema, for editors: every section and key with its type, bounds, default and help."""
+    from corpusveil.mechanisms import registry
+
+    made = _without_nothing(Settings.model_json_schema())
+    mechanism = made["$defs"]["MechanismSettings"]
+    mechanism["properties"]["name"]["enum"] = registry.names()
+    mechanism["properties"] |= {name: {"type": "number", "title": name} for name in sorted(parameters())}
+    mechanism["additionalProperties"] = False
+    made = {"$schema": "http://json-schema.org/draft-07/schema#", "title": "corpusveil run FILE.toml", **made}
+    return json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+
+
+def _without_nothing(part: Any) -> Any:
+    """Return a part of a schema without ``null``, which TOML does not have: there a key is given or it is not."""
+    if isinstance(part, list):
+        return [_without_nothing(item) for item in part]
+    if not isinstance(part, dict):
+        return named(part, str) if isinstance(part, str) else part
+    kinds = [kind for kind in part.get("anyOf", ()) if kind != {"type": "null"}]
+    rest = {name: _without_nothing(setting) for name, setting in part.items() if name != "anyOf"}
+    if rest.get("default", "") is None:
+        del rest["default"]
+    return {**_without_nothing(kinds[0]), **rest} if len(kinds) == 1 else rest

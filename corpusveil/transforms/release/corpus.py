@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import functools
-import importlib
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
@@ -35,24 +33,18 @@ from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
-from corpusveil.storage.rows import Batch
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
-from corpusveil.transforms.release.copies import CopiesPass, find_drops
 from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.manifest import draft, read_manifest, write_manifest
-from corpusveil.transforms.release.over_cap import OVER, decided, refusal, without
+from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
+from corpusveil.transforms.release.manifest import draft, read_manifest, refuse_denoised, write_manifest
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
-from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, differences, named
-from corpusveil.transforms.release.released import refuse_denoised
 from corpusveil.waiting import waiting
-
-if TYPE_CHECKING:
-    from corpusveil.transforms.release.illustration import Illustration
 
 DROPS, SPENDING = "drops", "spending"
 _FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
@@ -106,19 +98,7 @@ def finish_shards(
             if mark in name:
                 files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.output, job.records, wholes(tasks), tokens)
-
-
-@dataclass(frozen=True, slots=True)
-class RunInput:
-    """The shards that a run reads, what is known of them by now, and the output's suffix (None: that of the input).
-
-    ``reads`` has the names of all columns, and that of the corpus.
-    """
-
-    shards: Sequence[InputShard]
-    reads: CorpusIn
-    suffix: str | None
+    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks), tokens)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,13 +122,17 @@ class Run:
     look: Callable[[Batch], Any] | None = None
     tell: Callable[[str], Any] = warnings.warn
 
-    def source(self) -> RunInput:
-        """Find the shards. Raises UserError if the input or the columns are wrong."""
-        suffix = formats.suffix_of(self.writes.format)
+    def source(self) -> tuple[Sequence[InputShard], CorpusIn]:
+        """Return the shards, and how they are read, with the names of all columns and that of the corpus.
+
+        Raises UserError if the input or the columns are wrong.
+        """
         shards = find_shards(self.reads.inputs, self.reads.root)
-        columns = settled(self.reads.columns, shards, suffix)
+        columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "quarantine":
-            columns = dataclasses.replace(columns, needs=self._needs(columns.unit))
+            units = (*(() if self.spending is None else self.spending.units), *units_of(columns.unit))
+            needed = tuple(unit for unit in units if unit.column is not None)
+            columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
         if columns.path is not None and self.release.duplicates == "drop":
             raise ConflictError(
                 f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
@@ -156,27 +140,21 @@ class Run:
         if self.spending is not None:
             refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
-        return RunInput(shards, dataclasses.replace(self.reads, columns=columns, name=name), suffix)
+        return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
-    def _needs(self, scope: str | None) -> UnitsNeeded | None:
-        """Return the units that each row needs: those of the ledger, and the one of pseudonyms."""
-        units = () if self.spending is None else self.spending.units
-        units = tuple(unit for unit in (*units, *units_of(scope)) if unit.column is not None)
-        return UnitsNeeded(units) if units else None
-
-    def job(self, source: RunInput, writes: CorpusOut) -> ShardJob:
+    def job(self, shards: Sequence[InputShard], reads: CorpusIn, writes: CorpusOut) -> ShardJob:
         """Return the work of each task."""
-        release, columns = self.release, source.reads.columns
-        is_table = (source.suffix or formats.form_of(source.shards[0].url)) == ".parquet"
+        release, columns = self.release, reads.columns
+        is_table = (formats.suffix_of(writes.format) or formats.form_of(shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(whole_corpus=True),
-            source.reads,
+            reads,
             writes,
             release.digest,
             release.key.fingerprint(),
             release.key.derive("records"),
             self.debug,
-            kept_types=first_types(source.shards, columns) if is_table and columns.keeps else (),
+            kept_types=first_types(shards, columns) if is_table and columns.keeps else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -187,12 +165,13 @@ class Run:
         belongs to another release; WorkError if the engine fails, or if another run is in progress.
         """
         began = time.monotonic()
-        writes, source = dataclasses.replace(self.writes, url=files.absolute(self.writes.url)), self.source()
-        shards, columns = source.shards, source.reads.columns
-        self._check(source, writes.url, writes.private)
+        writes = dataclasses.replace(self.writes, url=files.absolute(self.writes.url))
+        shards, reads = self.source()
+        columns = reads.columns
+        self._check(shards, columns, writes.url, writes.private)
         tasks = plan(
             shards,
-            source.suffix,
+            formats.suffix_of(writes.format),
             writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
             columns.separator,
@@ -203,18 +182,19 @@ class Run:
             refuse_first(tasks, columns.drawn, aside, first.append)
         if self.look is not None and first:
             self.look(first[0])
-        outcome = _Start(self, engine, self.job(source, writes), tasks, began, first).outcome()
+        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
+        outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
         return dataclasses.replace(
             outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
         )
 
-    def _check(self, source: RunInput, output: str, records: Records) -> None:
+    def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
-        form = formats.find(formats.form_of(source.shards[0].url))
-        refuse_overlap(self.reads.inputs, source.shards, output, records.url)
+        form = formats.find(formats.form_of(shards[0].url))
+        refuse_overlap(self.reads.inputs, shards, output, records.url)
         if self.spending is not None:
             refuse_nested(self.spending.ledger, "the ledger", output)
-            form.check(self.spending.reading(source.reads.columns))
+            form.check(self.spending.reading(columns))
         for url in (output, records.url):
             files.refuse_hub(url)
             if (there := files.info(url)) is not None and there["type"] != "directory":
@@ -225,24 +205,6 @@ class Run:
                 f"{public_page(output)}: this file is where the page of this release would be, and is not of this run; "
                 "remove the file, or choose another output."
             )
-
-    def picture(self) -> Callable[[], Illustration | None] | None:
-        """Return what draws the picture at the beginning of the public page; None without a page.
-
-        Only then is loaded what draws it.
-        """
-        release = self.release
-        if isinstance(release, PassageRelease):
-            return (lambda: None) if self.writes.page else None
-        parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
-        return functools.partial(_illustrated, *parts, spans=release.spans) if self.writes.page else None
-
-
-def _illustrated(*parts: Any, spans: Any) -> Illustration | None:
-    """Return the picture of a release's parts; a worker, which draws none, does not load what draws it."""
-    module = importlib.import_module("corpusveil.transforms.release.illustration")
-    picture: Illustration | None = module.illustrate(*parts, spans=spans)
-    return picture
 
 
 def privatize_corpus(
@@ -271,20 +233,16 @@ class _Start:
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
 
-    def outcome(self) -> Outcome:
-        """Finish the run, or return the outcome of the run that finished before."""
-        return once(self.job.records.url, self._claim, self._do, self._tidy)
-
-    def _claim(self) -> Outcome | None:
+    def claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, wholes(self.tasks)
         mine = Claim(
             version=RUN_VERSION,
             release=run.release.digest,
             key=run.release.key.fingerprint(),
-            columns=job.columns.as_dict(),
+            columns=job.reads.columns.as_dict(),
             input=[task.relative for task in whole],
-            output=job.output,
+            output=job.writes.url,
             format=whole[0].suffix,
             on_bad_rows=job.reads.on_bad_rows,
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
@@ -294,9 +252,11 @@ class _Start:
         )
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.
-        finished = files.exists(files.join(job.output, "manifest.json"))
-        written = finished or files.listing(files.join(job.output, "data"))
-        foreign = f"{job.output}: this folder has output that does not belong to these records; choose another output."
+        finished = files.exists(files.join(job.writes.url, "manifest.json"))
+        written = finished or files.listing(files.join(job.writes.url, "data"))
+        foreign = (
+            f"{job.writes.url}: this folder has output that does not belong to these records; choose another output."
+        )
         theirs = claimed(job.records, "run.json", mine, foreign if written else None)
         self.fresh = theirs is mine
         if not written and not job.records.names("shards") and job.records.names("failed"):
@@ -311,29 +271,27 @@ class _Start:
         _sweep(job)
         return self._already()
 
-    def _do(self, held: Lease) -> Outcome:
+    def do(self, held: Lease) -> Outcome:
         self._prepare(held)
         run, job, tasks = self.run, self.job, self.tasks
         if run.begun is not None:
             run.begun()
-        drafted, left = draft(run.release, job.columns, run.spending), largest_first(tasks)
-        shown = (
-            run.watch(job.records, left, "privatizing shards") if run.watch is not None else contextlib.nullcontext()
-        )
+        drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
+        shown = contextlib.nullcontext() if run.watch is None else run.watch(job.records, left, "privatizing shards")
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            batch, known = self.first[0], known_in(self.first[0], job.columns.drawn)
+            batch, known = self.first[0], known_in(self.first[0], job.reads.columns.drawn)
             names = missed_names(run.release, batch.texts, batch.rows, known)
             unknown = unknown_words(run.release, batch.texts)
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
-    def _tidy(self, _: Outcome) -> None:
+    def tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its pages."""
         for part in (DROPS, OVER):
             files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.output, self.job.records, self.run.picture())
+        write_pages(self.job.writes.url, self.job.records, self.run.release, page=self.run.writes.page)
 
     def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
@@ -341,6 +299,7 @@ class _Start:
         On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
+        columns = job.reads.columns
         skip_bad = job.reads.on_bad_rows == "quarantine"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
@@ -348,14 +307,14 @@ class _Start:
             elif run.release.duplicates == "drop":
                 folder = Records(job.records.address(DROPS))
                 secret = run.release.key.derive("copies")
-                finding = CopiesPass(job.columns, folder, job.record_key, skip_bad, secret)
+                finding = CopiesPass(columns, folder, job.record_key, skip_bad, secret)
                 drops, seen = find_drops(finding, tasks, self.engine)
                 job = dataclasses.replace(job, drops=drops, seen=seen)
             entries = None
             while spending is not None and entries is None:
                 accounting = AccountPass(
-                    spending.reading(job.columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
-                    account=spending.accounting(run.release.account(job.columns.text, whole_corpus=True)),
+                    spending.reading(columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
+                    account=spending.accounting(run.release.account(columns.text, whole_corpus=True)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
@@ -368,8 +327,10 @@ class _Start:
                         raise refused from None
                     job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
                     continue
-                agreed = _agreed(job.seen or inputs, inputs, tasks)
-                job = dataclasses.replace(job, seen=agreed, entries=entries)
+                for task in tasks:
+                    if job.seen and job.seen[task.record_name] != inputs[task.record_name]:
+                        raise changed_during_run(task.url)
+                job = dataclasses.replace(job, seen=inputs, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
                 for part in ("failed", DROPS, OVER):
@@ -390,37 +351,26 @@ class _Start:
         for task in tasks:
             if (record := job.records.read(f"shards/{task.record_name}", Shard)) is not None:
                 counts += Counts.of(record.counts, job.records.url)
-        content = read_manifest(job.output)["content_sha256"]
+        content = read_manifest(job.writes.url)["content_sha256"]
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 
     def _result(self, counts: Counts, content: str) -> Outcome:
-        job, seconds = self.job, time.monotonic() - self.began
-        shards = len(wholes(self.tasks))
-        return Outcome(counts, shards, content, seconds, output=job.output, records=job.records.url)
+        shards, seconds = len(wholes(self.tasks)), time.monotonic() - self.began
+        return Outcome(counts, shards, content, seconds, output=self.job.writes.url, records=self.job.records.url)
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
-    """Return the name of a corpus, by default its folder, as in the identities of documents without an id.
-
-    Raises UserError for an empty name.
-    """
+    """Return the name of a corpus, by default that of its folder. Raises UserError for an empty name."""
     if name == "":
         raise UnsetError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
     return name or folder_of(shards)
 
 
-def _agreed(first: Mapping[str, str], second: Mapping[str, str], tasks: Sequence[ShardTask]) -> Mapping[str, str]:
-    for task in tasks:
-        if first[task.record_name] != second[task.record_name]:
-            raise changed_during_run(task.url)
-    return second
-
-
 def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     for part in ("", "data"):
-        files.sweep(files.join(job.output, part))
-    folder, _, page = public_page(job.output).rpartition("/")
+        files.sweep(files.join(job.writes.url, part))
+    folder, _, page = public_page(job.writes.url).rpartition("/")
     files.sweep(folder, page)
     for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
         files.sweep(job.records.address(part))

@@ -123,7 +123,7 @@ def denoise(
         raise OverlapError(f"{output}: the output and the release contain each other; choose another output.")
     job = DenoiseJob(
         denoiser, CorpusIn([release], _columns_of(source)), CorpusOut(output, output.rstrip("/") + WORK),
-        digest_of(source, denoiser), source["key_fingerprint"], _RECORD_KEY, source_url=release, source=source,
+        _digest(source, denoiser), source["key_fingerprint"], _RECORD_KEY, source_url=release, source=source,
     )  # fmt: skip
     denoised = once(
         job.records.url,
@@ -183,7 +183,7 @@ def _do(
     job: ShardJob, denoiser: Denoiser, source: Mapping[str, Any], release: str, engine: Engine,
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None, began: float,
 ) -> Denoised:  # fmt: skip
-    tasks = plan(_shards_of(source, release), None, BLOCK_ROWS, separator=job.columns.separator)
+    tasks = plan(_shards_of(source, release), None, BLOCK_ROWS, separator=job.reads.columns.separator)
     left = largest_first(tasks)
     do_all(job, left, engine, waiting("denoising") if watch is None else watch(job.records, left, "denoising shards"))
     tokens = [shard["tokens"] for shard in source["shards"]]  # a reader splits masks, and would count more
@@ -233,8 +233,7 @@ def configuration(source: Mapping[str, Any], denoiser: Denoiser) -> dict[str, An
     }  # fmt: skip
 
 
-def digest_of(source: Mapping[str, Any], denoiser: Denoiser) -> str:
-    """Return the digest of a denoised release, hexadecimal."""
+def _digest(source: Mapping[str, Any], denoiser: Denoiser) -> str:
     text = json.dumps(configuration(source, denoiser), sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
@@ -273,14 +272,14 @@ def _source(release: str) -> dict[str, Any]:
 
 def _claim(job: ShardJob, began: float) -> Denoised | None:
     """Claim the output, or return the result if it is finished; remove records of earlier failures."""
-    if files.exists(files.join(job.output, "manifest.json")):
-        there = read_manifest(job.output)
+    if files.exists(files.join(job.writes.url, "manifest.json")):
+        there = read_manifest(job.writes.url)
         if there["release"] != job.release:
-            raise InUseError(f"{job.output}: this folder already has another release; choose another output.")
+            raise InUseError(f"{job.writes.url}: this folder already has another release; choose another output.")
         seconds = time.monotonic() - began
         return Denoised(there["documents"], there["tokens"], 0, 0, there["content_sha256"], seconds)
-    foreign = f"{job.output}: this folder already has other contents; choose another output."
-    mine, written = DenoiseClaim(denoise=job.release), files.listing(files.join(job.output, "data"))
+    foreign = f"{job.writes.url}: this folder already has other contents; choose another output."
+    mine, written = DenoiseClaim(denoise=job.release), files.listing(files.join(job.writes.url, "data"))
     if claimed(job.records, "call.json", mine, foreign if written else None) != mine:
         raise InUseError(
             f"{job.records.url}: these records are of an unfinished run with another release, model or "

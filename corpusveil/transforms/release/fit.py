@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import itertools
 import warnings
 from collections import Counter
@@ -14,11 +15,10 @@ import pyarrow.compute as pc
 from pydantic import Field
 
 from corpusveil.errors import DataError, PackageError
-from corpusveil.kernel.prepared import prepare
 from corpusveil.storage.records import Record
 from corpusveil.text import languages
 from corpusveil.text.classes import WORD
-from corpusveil.text.markup import Texts, with_tags
+from corpusveil.text.markup import with_tags
 from corpusveil.text.tokens import Tokens, strings
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release
@@ -125,9 +125,8 @@ def _first(texts: pa.Array) -> pa.Array:
 
 
 def _read(release: Release, texts: pa.Array) -> Tokens:
-    read = Texts.read(texts, release.policy)
-    prepared = prepare(release.mechanism.space, release.policy, release.collocations)
-    return prepared.tokenizer.tokens(read.data, read.documents)
+    """Return the tokens of texts, or units, as the kernel of a release reads them, but that nothing is a span."""
+    return dataclasses.replace(release.kernel(whole_corpus=True), spans=None).read(texts)[0]
 
 
 def misfit(release: Release, texts: pa.Array) -> str | None:
@@ -159,7 +158,7 @@ def doubts(release: AnyRelease, texts: pa.Array) -> list[str]:
     """Return warnings about the first of these texts; they contain no figure."""
     if isinstance(release, PassageRelease):
         return release.doubts(strings(texts.slice(0, TEXTS)))
-    first = pc.utf8_slice_codeunits(strings(texts.slice(0, TEXTS)).drop_null(), 0, CHARACTERS)
+    first = _first(texts)
     many = MANY_TEXTS * max(1, len(first))
     sentences = []
     if release.policy.markup == "words" and with_tags(first) >= many:

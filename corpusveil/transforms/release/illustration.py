@@ -230,11 +230,7 @@ def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, w
     """Return the word itself and its likeliest replacements, ``count`` in all, with their probabilities."""
     order = np.argsort(-law, kind="stable")[:count]
     others = [int(id) for id in order if id != word][: count - 1]
-    return tuple((_written(mechanism, id), round(float(law[id]), DIGITS)) for id in (word, *others))
-
-
-def _written(mechanism: Mechanism, id: int) -> str:
-    return mechanism.space.word(id).replace("_", " ")
+    return tuple((mechanism.space.word(id).replace("_", " "), round(float(law[id]), DIGITS)) for id in (word, *others))
 
 
 def _drawn(

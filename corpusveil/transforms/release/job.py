@@ -22,12 +22,12 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.quarantine import Quarantine
-from corpusveil.storage.reading import reading, refuse, type_names
+from corpusveil.storage.reading import kept_types, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.copies import Drops
+from corpusveil.transforms.release.left_out import Drops
 
 HEARTBEAT_SECONDS = 1.0
 
@@ -61,19 +61,9 @@ class ShardJob(Work[Shard]):
     """Whether nothing is left to do, so that each task is only compared with its record."""
 
     @property
-    def columns(self) -> Columns:
-        """The columns that are read and written."""
-        return self.reads.columns
-
-    @property
     def corpus(self) -> str:
         """The name of the corpus, which is part of the identity of documents without an id."""
         return self.reads.name or ""
-
-    @property
-    def output(self) -> str:
-        """The folder of the release."""
-        return self.writes.url
 
     @property
     def records(self) -> Records:
@@ -83,7 +73,7 @@ class ShardJob(Work[Shard]):
     @property
     def by_place(self) -> bool:
         """Whether noise depends on the places of documents."""
-        return self.columns.id is None and not self.kernel.same_noise
+        return self.reads.columns.id is None and not self.kernel.same_noise
 
     def place(self) -> Records:
         return self.records
@@ -116,13 +106,13 @@ class ShardJob(Work[Shard]):
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
-        columns = dataclasses.replace(self.columns, unit=None)
+        columns = dataclasses.replace(self.reads.columns, unit=None)
         return (self.key, task.start, task.stop, *columns.as_dict().values())
 
     def target(self, task: ShardTask) -> str:
         """Return the address of the task's output: the shard in the release, or a piece of it among the records."""
         if task.piece is None:
-            return files.join(self.output, "data", task.shard_name)
+            return files.join(self.writes.url, "data", task.shard_name)
         return self.records.address("pieces", f"{stem(task)}{task.suffix}")
 
     def do(self, task: ShardTask) -> Shard:
@@ -136,38 +126,35 @@ class ShardJob(Work[Shard]):
             )
         if task.pieces:
             return self._join(task)
-        began = time.monotonic()
-        beat = began
-        with files.open_read(task.url) as file:
-            kept_types = formats.find(formats.form_of(task.url)).kept_types(file, task.url, self.columns)
-        self._refuse_types(task, kept_types)
-        counts = Counts()
-        content = hashlib.sha256()
+        began = beat = time.monotonic()
+        form, target = formats.find(task.suffix), self.target(task)
+        columns, drawn = self.reads.columns, self.reads.columns.drawn
+        types = kept_types(task.url, columns)
+        self._refuse_types(task, types)
+        counts, content = Counts(), hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
-        left_out = None if self.drops is None else self.drops.rows(task)
+        left_out = None if self.drops is None else self.drops.rows(task.shard)
         aside = refuse if self.reads.on_bad_rows == "fail" else quarantine.add
         with (
-            reading(task, self.columns.drawn, self.record_key, aside) as (batches, source),
-            files.open_write(self.target(task), private=task.piece is not None) as sink,
+            reading(task, drawn, self.record_key, aside) as (batches, source),
+            files.open_write(target, private=task.piece is not None) as sink,
             quarantine,
         ):
             counting = CountingFile(sink)
-            form = formats.find(task.suffix)
-            writer = form.writer(counting, self.columns, content, kept_types, first=not task.start)
+            writer = form.writer(counting, columns, content, types, first=not task.start)
             row, share = task.start, 0.0
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
                 if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
-                    given = documents_of(batch, self.columns, self.corpus, task)
-                    drawn = self.columns.drawn.keep
-                    kept = batch.kept if drawn == self.columns.keep else batch.kept[: len(self.columns.keep)]
+                    given = documents_of(batch, columns, self.corpus, task)
+                    kept = batch.kept if drawn.keep == columns.keep else batch.kept[: len(columns.keep)]
                     before, share = share, _share(task, batch.stop, source)
-                    beat_within = functools.partial(self._beat_within, task, counts, before, share)
+                    beat_within = functools.partial(self._beat, task, counts, before, share)
                     batch.texts, counted = self.made(given, beat_within)
                     texts = batch.whole(batch.texts)
-                    form.refuse_unsaid(kept if self.columns.path is None else [texts, *kept], self.columns, task.url)
+                    form.refuse_unsaid(kept if columns.path is None else [texts, *kept], columns, task.url)
                     writer.write(texts, kept)
                     counts += counted
                     counts.without_text += batch.texts.null_count
@@ -177,7 +164,7 @@ class ShardJob(Work[Shard]):
                     writer.end_block()
                 if time.monotonic() - beat > HEARTBEAT_SECONDS:
                     beat = time.monotonic()
-                    self._beat(task, counts, _share(task, row, source))
+                    self._beat(task, counts, share, _share(task, row, source))
             if row % BLOCK_ROWS:
                 writer.end_block()
             writer.close()
@@ -189,12 +176,11 @@ class ShardJob(Work[Shard]):
             input_digest = source.digest()
             if self.seen is not None and self.seen.get(task.record_name) != input_digest:
                 raise changed_during_run(task.url)
-        seconds = time.monotonic() - began
-        return self._record(task, counts, content.hexdigest(), counting.digest(), input_digest, seconds)
+        return self._record(task, target, counts, (content, counting), input_digest, time.monotonic() - began)
 
-    def _refuse_types(self, task: ShardTask, kept_types: Sequence[pa.DataType]) -> None:
+    def _refuse_types(self, task: ShardTask, types: Sequence[pa.DataType]) -> None:
         """Raise UserError for types that are not those of the first shard: nothing would read the shards together."""
-        for name, kind, other in zip(self.columns.whole, type_names(kept_types), self.kept_types, strict=False):
+        for name, kind, other in zip(self.reads.columns.whole, type_names(types), self.kept_types, strict=False):
             if kind != other:
                 raise ColumnError(
                     f"{task.url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
@@ -205,29 +191,25 @@ class ShardJob(Work[Shard]):
         """Return what documents become; ``beat`` tells how much of it is done, 0 to 1, where drawing takes long."""
         return self.kernel.privatize(documents)
 
-    def _beat_within(self, task: ShardTask, counts: Counts, before: float, here: float, part: float) -> None:
-        self._beat(task, counts, before + part * (here - before))
-
-    def _beat(self, task: ShardTask, counts: Counts, share: float) -> None:
+    def _beat(self, task: ShardTask, counts: Counts, before: float, after: float, part: float = 1.0) -> None:
+        """Note the share of a task that is done, when a ``part`` of a batch between two shares is."""
         if files.is_local(self.records.url):
+            share = before + part * (after - before)
             self.records.write(f"progress/{task.record_name}", Beat(**counts.measured(), share=round(share, 4)))
 
     def _record(
-        self,
-        task: ShardTask,
-        counts: Counts,
-        content: str,
-        output: str,
-        source: str,
-        seconds: float,
+        self, task: ShardTask, target: str, counts: Counts, written: tuple[Any, CountingFile], read: str, seconds: float
     ) -> Shard:
-        size = files.size(self.target(task))
+        """Return the record of a task that has ``written`` content and a file, and ``read`` input of this digest."""
+        content, file = written
         return Shard(
             release=self.release,
             task=self._mark(task),
             **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
-            input=Source(path=task.relative, bytes=task.size, digest=source),
-            output=Made(name=task.shard_name, sha256=content, file_sha256=output, bytes=size),
+            input=Source(path=task.relative, bytes=task.size, digest=read),
+            output=Made(
+                name=task.shard_name, sha256=content.hexdigest(), file_sha256=file.digest(), bytes=files.size(target)
+            ),
             counts=counts.private(),
             seconds=round(seconds, 3),
             ledger=None if self.entries is None else list(self.entries),
@@ -249,12 +231,13 @@ class ShardJob(Work[Shard]):
         if len(sources) > 1:
             raise ChangedError(f"{task.url}: the input changed while it was read; run again.")
         _refuse_nothing(task, counts, "Check the names of the columns.")
-        with files.open_write(self.target(task)) as sink:
+        target = self.target(task)
+        with files.open_write(target) as sink:
             counting = CountingFile(sink)
-            formats.find(task.suffix).join(list(map(self.target, task.pieces)), counting, self.columns, content)
+            formats.find(task.suffix).join(list(map(self.target, task.pieces)), counting, self.reads.columns, content)
             counting.end_shard(task.suffix)
         Quarantine.join(self.records, [piece.record_name for piece in task.pieces], task.record_name)
-        return self._record(task, counts, content.hexdigest(), counting.digest(), sources.pop(), seconds)
+        return self._record(task, target, counts, (content, counting), sources.pop(), seconds)
 
 
 def _share(task: ShardTask, row: int, source: KeyedReader) -> float:

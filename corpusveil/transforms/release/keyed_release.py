@@ -15,6 +15,7 @@ from corpusveil.sampling.draws import DrawKey
 
 if TYPE_CHECKING:
     from corpusveil.choices import Duplicates
+    from corpusveil.mechanisms.base import Guarantee
     from corpusveil.sampling.keys import Key
 
 
@@ -41,6 +42,15 @@ class KeyedRelease(Shown):
 
         Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
         """
+
+    @abc.abstractmethod
+    def guarantee(self) -> Guarantee:
+        """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
+
+    def statement(self) -> dict[str, Any]:
+        """Return the guarantee as JSON-able fields, and in words, for a manifest."""
+        guarantee = self.guarantee()
+        return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes)}
 
     @property
     def digest(self) -> str:

@@ -1,27 +1,35 @@
-"""The manifest: the public description of a release. Equal for every engine, partitioning and worker count."""
+"""The manifest: the public description of a release, equal for every engine, partitioning and worker count.
+
+What it says of spending; and the index, which a schedule writes beside the manifests of its releases.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
 import json
+import posixpath
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 import corpusveil
-from corpusveil.errors import BadRecordError, UnfinishedError, VersionError
+from corpusveil.display import Card, Shown
+from corpusveil.errors import BadRecordError, MismatchError, UnfinishedError, VersionError
 from corpusveil.ledger.caps import Spending
 from corpusveil.storage import files, formats
+from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.risk import RiskField
 from corpusveil.transforms.release.statement import NOT_PRIVATE
 
-MANIFEST = "manifest.json"
+MANIFEST, INDEX = "manifest.json", "index.json"
 OF_FILES = "SHA-256 of each file"
 """What checksums are computed from, if not from the contents that a form of documents names (``Form.checksum``)."""
 VERSION = 1
@@ -107,23 +115,6 @@ class SpendsField(Record):
 
     name: Line
     metric: Line
-
-
-class RiskField(Record):
-    """The risk that chose epsilon, of which ``risk.risk_of`` makes an ``EpsilonAtRisk``."""
-
-    risk: float
-    measured: float
-    error: float
-    model: Line
-    beside: float
-    blind: float | None = None
-    unlike: float | None = None
-    unlike_error: float | None = None
-    highest: tuple[Line, float, float] | None = None
-    text: Line | None = None
-    own_text: bool | None = None
-    reader: str | None = None
 
 
 class Manifest(AnyVersion):
@@ -228,3 +219,77 @@ def write_manifest(
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
     files.write_bytes(files.join(output, MANIFEST), text.encode())
     return totals, content
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Spends(Shown):
+    """The spending of the release at ``url``.
+
+    ``release`` is its digest, ``name`` what a ledger calls the release that spent; ``source`` is the digest of the
+    release that it was denoised from, and then it spends nothing itself; None where it spends.
+    """
+
+    url: str
+    release: str
+    name: str
+    metric: str
+    source: str | None
+
+    def card(self) -> Card:
+        """Return the spending, and the release that spent it, in words."""
+        if self.source is None:
+            spent = f"what a ledger shows for release {self.name}, in metric {self.metric}"
+            return Card(f"Release {self.url}", [("spends", spent)])
+        return Card(
+            f"Denoised release {self.url}",
+            [
+                ("spends", "nothing: no ledger has an entry for it"),
+                ("made of", f"release {self.source}, and public data"),
+                ("promises", f"those of that release; a ledger shows its spending as {self.name}"),
+            ],
+        )
+
+
+def spends_of(url: str) -> Spends | None:
+    """Return the spending of a finished release; None if there is none. Raises UserError for a damaged manifest."""
+    if not files.exists(files.join(url, MANIFEST)):
+        return None
+    manifest = read_manifest(url)
+    source = manifest["denoised"]["release"] if "denoised" in manifest else None
+    return Spends(url, manifest["release"], manifest["spends"]["name"], manifest["spends"]["metric"], source)
+
+
+def refuse_denoised(shards: Sequence[InputShard]) -> None:
+    """Raise UserError if an input is a denoised release, which no ledger counts."""
+    for folder in dict.fromkeys(posixpath.dirname(posixpath.dirname(shard.url)) for shard in shards):
+        spends = spends_of(folder) if folder else None
+        if spends is not None and spends.source is not None:
+            raise MismatchError(
+                f"{folder}: this is a denoised release, made from release {spends.source[:16]}…. It spends nothing, so "
+                "a ledger has no entry for it; privatize the original, or leave the ledger out."
+            )
+
+
+class Released(Record):
+    """A shard of a run; ``replaced_by`` is ``RUN/SHARD`` of the same input after a change, empty without one."""
+
+    run: Line
+    shard: Line
+    replaced_by: Line = ""
+
+
+class Index(Record):
+    """``index.json``: the SHA-256 of the manifest of each run, and all shards of all runs. It is public."""
+
+    runs: dict[Line, Line] = Field(default_factory=dict)
+    shards: list[Released] = Field(default_factory=list)
+
+    def after(self, run: str, manifest: str, shards: Mapping[str, str]) -> Index:
+        """Return the index with a further run: its shards, as ``RUN/SHARD``, and those that they replace, or ``""``."""
+        by = {earlier: place for place, earlier in shards.items()}
+        before = [
+            Released(run=at.run, shard=at.shard, replaced_by=by.get(f"{at.run}/{at.shard}", at.replaced_by))
+            for at in self.shards
+        ]
+        added = [Released(run=run, shard=place.partition("/")[2], replaced_by="") for place in sorted(shards)]
+        return Index(runs={**self.runs, run: manifest}, shards=before + added)

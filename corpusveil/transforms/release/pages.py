@@ -18,6 +18,7 @@ from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.passage_release import FAR, UNKNOWN_KIND
 from corpusveil.transforms.release.promises import NO_AUTHOR
+from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil.transforms.release.risk import risk_of
 from corpusveil.transforms.release.statement import in_brief
 
@@ -63,21 +64,30 @@ def public_page(output: str) -> str:
     return output.rstrip("/") + ".report.html"
 
 
-def write_pages(output: str, records: Records, picture: Callable[[], Illustration | None] | None) -> None:
-    """Write both pages of a finished release, unless they exist.
+def write_pages(output: str, records: Records, release: AnyRelease | None, *, page: bool = True) -> None:
+    """Write both pages of a finished release, unless they exist; the public one only if a ``page`` is asked for.
 
-    The public page begins with ``picture``; it is left out if that is None.
+    The public page begins with a picture of the ``release``, if that is given.
     """
-    is_public_done = picture is None or files.exists(public_page(output))
+    is_public_done = not page or files.exists(public_page(output))
     if is_public_done and files.exists(records.address(PRIVATE)):
         return
     manifest = read_manifest(output)
-    if picture is not None:
-        files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest, picture())))
+    if not is_public_done:
+        files.write_bytes(public_page(output), _rendered(output, lambda: render_public(manifest, _picture(release))))
     totals = records.read("totals.json", Totals)
     if totals is not None:
-        page = _rendered(records.url, lambda: render_private(manifest, totals, records.read(UNKNOWN, Unknown)))
-        files.write_bytes(records.address(PRIVATE), page, private=True)
+        private = _rendered(records.url, lambda: render_private(manifest, totals, records.read(UNKNOWN, Unknown)))
+        files.write_bytes(records.address(PRIVATE), private, private=True)
+
+
+def _picture(release: AnyRelease | None) -> Illustration | None:
+    if not isinstance(release, Release):
+        return None
+    from corpusveil.transforms.release.illustration import illustrate  # which only a page needs
+
+    parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
+    return illustrate(*parts, spans=release.spans)
 
 
 def _rendered(where: str, render: Callable[[], str]) -> bytes:

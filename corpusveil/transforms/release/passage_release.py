@@ -6,7 +6,7 @@ import dataclasses
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -55,18 +55,11 @@ class PassageRelease(KeyedRelease):
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
     """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
 
-    @property
-    def scoped(self) -> bool:
-        """Whether documents need units; none do."""
-        return False
-
-    @property
-    def spans(self) -> None:
-        """None: nothing of a text is kept that a span could hide."""
-
-    @property
-    def risk(self) -> None:
-        """None: no risk of words chose epsilon."""
+    scoped: ClassVar[bool] = False
+    spans: ClassVar[None] = None
+    spans_from: ClassVar[tuple[str, ...]] = ()
+    risk: ClassVar[None] = None
+    """Of a text no span is kept, no document needs a unit, and no risk of words chose epsilon."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, PassageExchange):
@@ -166,13 +159,13 @@ class PassageRelease(KeyedRelease):
 
         ``similarity`` is the mean of public texts that the store does not have and what would replace them.
         """
-        guarantee, store = self.guarantee(), self.mechanism.store
+        store = self.mechanism.store
         info = store.info
         named = {name: info[name] for name in ("licence", "attribution") if info.get(name)}
         if info.get("figures"):
             exchange = self.mechanism.exchange(self.epsilon)
             named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
-        return {"guarantee": guarantee.as_dict(), "guarantee_in_words": list(guarantee.notes), "store": named}
+        return KeyedRelease.statement(self) | {"store": named}
 
     def in_brief(self) -> str:
         """Return the guarantee in two sentences."""

@@ -5,6 +5,7 @@ Sampled shards go through the real work, under a throwaway key, into a folder th
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import resource
@@ -25,10 +26,10 @@ from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
-from corpusveil.storage.corpus import CorpusOut
+from corpusveil.storage.corpus import CorpusIn
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.inputs import InputShard
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import refuse_first, skip
 from corpusveil.storage.records import Shard
@@ -36,11 +37,10 @@ from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import DROP
-from corpusveil.transforms.release.copies import Copies, content_tags, count
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.fit import MANY_SHARED, Unknown, shared_share, unknown_words
-from corpusveil.transforms.release.job import ShardJob
-from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil.transforms.release.left_out import Copies, content_tags, count
+from corpusveil.transforms.release.release import Release
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -134,10 +134,10 @@ def forecast(run: Run) -> Forecast:
     release, under its own key, so earlier spending of this release is not counted again. Raises UserError if the
     sampled shards have faults.
     """
-    release, spending, source = run.release, run.spending, run.source()
-    shards, columns = source.shards, source.reads.columns
+    release, spending, (shards, reads) = run.release, run.spending, run.source()
+    columns = reads.columns
     asked = spending or Spending("")
-    tasks = plan(shards, source.suffix, None)
+    tasks = plan(shards, formats.suffix_of(run.writes.format), None)
     first: list[Batch] = []
     refuse_first(tasks, columns.drawn, skip, first.append)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
@@ -145,16 +145,21 @@ def forecast(run: Run) -> Forecast:
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
     notes: list[str] = []
     with tempfile.TemporaryDirectory(prefix="corpusveil-plan-") as folder:
-        job = dataclasses.replace(run, release=passing).job(source, CorpusOut(f"{folder}/out", f"{folder}/records"))
+        writes = dataclasses.replace(run.writes, url=f"{folder}/out", records=f"{folder}/records")
+        job = dataclasses.replace(run, release=passing).job(shards, reads, writes)
         records = job.records
-        account = asked.with_secret(release.account(columns.text, whole_corpus=True), _secret(spending))
+        secret = bytes(32)  # of a ledger that there is not; none is made
+        with contextlib.suppress(NotMadeError):
+            secret = secret if spending is None else EntryStore.existing(spending.ledger).secret
+        account = asked.with_secret(release.account(columns.text, whole_corpus=True), secret)
         noting = AccountPass(
             asked.reading(columns), records, job.record_key, run.reads.on_bad_rows == "quarantine", account=account,
             corpus=job.corpus,
         )  # fmt: skip
-        _warm(job)
+        # machine code and tables are loaded before anything is timed
+        job.kernel.privatize(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""], scopes=[""], known=[()]))
         for number in chosen:
-            task, share = _part(tasks[number], job.columns)
+            task, share = _part(tasks[number], job.reads.columns)
             began = time.process_time()
             job(task)
             seconds += time.process_time() - began
@@ -168,29 +173,20 @@ def forecast(run: Run) -> Forecast:
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()
             written += files.size(job.target(task)) or 0
             taken += task.size * share
-        readings = pa.concat_tables([_numbers(note) for note in notes])
+        readings = pa.concat_tables([read_table(note, NUMBERS) for note in notes])
         refused, spent, by_unit = (None, {}, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
+    own_words = None
+    if isinstance(release, Release) and release.length is not None:
+        own_words = round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
-        own_words=_own_words(release, counts, scale),
+        own_words=own_words,
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
         shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
     )  # fmt: skip
-
-
-def _own_words(release: AnyRelease, counts: Counts, scale: float) -> int | None:
-    """Return the number of words before a length policy pads or cuts documents; None without one."""
-    if not isinstance(release, Release) or release.length is None:
-        return None
-    return round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
-
-
-def _warm(job: ShardJob) -> None:
-    """Load the machine code and the tables before anything is timed."""
-    job.kernel.privatize(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""], scopes=[""], known=[()]))
 
 
 def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
@@ -200,18 +196,6 @@ def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
     with files.open_read(task.url) as file:
         rows = formats.find(formats.form_of(task.url)).rows(file, task.url, columns.separator)
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
-
-
-def _secret(spending: Spending | None) -> bytes:
-    """Return the secret of an existing ledger; no secret is made."""
-    try:
-        return bytes(32) if spending is None else EntryStore.existing(spending.ledger).secret
-    except NotMadeError:
-        return bytes(32)
-
-
-def _numbers(note: str) -> pa.Table:
-    return read_table(note, NUMBERS)
 
 
 def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
@@ -251,16 +235,16 @@ def _decided(
         return refused, by_metric, tuple(as_float(totals[place]) for place in places)
 
 
-def count_duplicates(shards: Sequence[InputShard], columns: Columns) -> Copies:
+def count_duplicates(reads: CorpusIn) -> Copies:
     """Count the documents of a corpus that are copies of others.
 
-    Equal means the same bytes. This holds 24 bytes per document, under a throwaway key.
+    Equal means the same bytes, by tags under a throwaway key, of which memory holds all.
     """
     secret = Key.generate().derive("copies")
     tags = []
-    for shard in shards:
+    for shard in find_shards(reads.inputs):
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
-            batches = form.batches(file, shard.url, columns)
+            batches = form.batches(file, shard.url, reads.columns)
             tags += [content_tags(secret, batch.texts, batch.rows) for batch in batches]
     return count(tags)

@@ -36,11 +36,10 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.document_figures import LENGTHS, DocumentFigure, document_figure
 from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, statement
+from corpusveil.transforms.release.statement import LENGTHS, NOT_PRIVATE, DocumentFigure, document_figure, guarantee_of
 
 NO_RELEASE = "00" * 32
 """In place of a digest: pseudonyms are those of their key, in every release."""
@@ -68,13 +67,10 @@ class Release(KeyedRelease):
     key: Key = field(kw_only=True)
     """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
-    """The collocations to which words are joined, unless the policy's tokenizer is ``word``."""
     duplicates: Duplicates = "independent"
-    """Equal texts with different identities: independent noise, the same noise, or only the first is kept."""
     length: Length | None = field(default=None, kw_only=True)
     """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
     spans: SpanPolicy | None = field(default=None, kw_only=True)
-    """What finds names and numbers, and their treatment by kind; None: they are words and numbers like all others."""
     pseudonyms: Key | None = field(default=None, kw_only=True)
     """The key of pseudonyms, if ``spans`` has any; not that of the release, so that it can be destroyed."""
     span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
@@ -158,7 +154,7 @@ class Release(KeyedRelease):
         treatments = set() if self.spans is None else self.spans.treatments
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
         known = None if self.spans is None else kinds(self.spans.find)
-        if self.spans is not None and self.spans.spans_from:
+        if self.spans_from:
             terms_of(("a package that is missing is told here",))
             known = None if known is None else {*known, "name"}
         if self.spans is not None and known is not None:
@@ -195,8 +191,12 @@ class Release(KeyedRelease):
         """Whether documents need units, within which pseudonyms are equal."""
         return self.spans is not None and self.spans.scoped
 
+    @property
+    def spans_from(self) -> Sequence[str]:
+        """The columns whose values are spans of the text of their row."""
+        return () if self.spans is None else self.spans.spans_from
+
     def configuration(self) -> dict[str, Any]:
-        """Return everything except the key that can change the output text; never engine, paths or workers."""
         return {
             "kernel": KERNEL_VERSION,
             "tokenizer": f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
@@ -238,10 +238,6 @@ class Release(KeyedRelease):
         """
         figures = () if delta is None or not self.mechanism.private else self.document_figures(delta, distance)
         return guarantee_of(self, figures)
-
-    def statement(self) -> dict[str, Any]:
-        """Return the guarantee as JSON-able fields, and in words, for a manifest."""
-        return statement(self)
 
     def document_figures(
         self, delta: float, distance: float = 1.0, words: Sequence[int] = LENGTHS

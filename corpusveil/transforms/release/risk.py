@@ -15,18 +15,32 @@ from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import TRIGRAMS, basis_of, largest_epsilon, prior_of, recovered
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import shipped_beside
+from corpusveil.storage.records import Line, Record
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.waiting import reached, waiting
 
 if TYPE_CHECKING:
     from corpusveil.language.model import LanguageModel
 
-_FIELDS = (
-    "risk", "measured", "error", "model", "beside", "blind", "unlike", "unlike_error", "highest", "text", "own_text",
-    "reader",
-)  # fmt: skip
 DIGITS = 9
 """Decimals of a share: sums on two machines can differ only beyond these."""
+
+
+class RiskField(Record):
+    """The risk that chose epsilon, as a manifest has it: fields of an ``EpsilonAtRisk``."""
+
+    risk: float
+    measured: float
+    error: float
+    model: Line
+    beside: float
+    blind: float | None = None
+    unlike: float | None = None
+    unlike_error: float | None = None
+    highest: tuple[Line, float, float] | None = None
+    text: Line | None = None
+    own_text: bool | None = None
+    reader: str | None = None
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -47,20 +61,20 @@ class EpsilonAtRisk(Shown):
     measured: float
     error: float
     plain_ldp: float | None
-    model: str
+    model: Line
     beside: float
     blind: float | None = None
-    basis: str | None = None
+    basis: Line | None = None
     unlike: float | None = None
     unlike_error: float | None = None
-    highest: tuple[Any, ...] | None = None
-    text: str | None = None
+    highest: tuple[Line, float, float] | None = None
+    text: Line | None = None
     own_text: bool | None = None
-    reader: str | None = None
+    reader: Line | None = None
 
     def as_dict(self) -> dict[str, Any]:
         """Return its fields for a manifest; all of them are public."""
-        known = {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+        known = {name: value for name in RiskField.model_fields if (value := getattr(self, name)) is not None}
         return {name: list(value) if isinstance(value, tuple) else value for name, value in known.items()}
 
     @property
@@ -94,7 +108,7 @@ def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:
     risk = manifest.get("risk")
     if risk is None:
         return None
-    known: dict[str, Any] = {name: risk.get(name) for name in _FIELDS}
+    known: dict[str, Any] = {name: risk.get(name) for name in RiskField.model_fields}
     known["highest"] = None if known["highest"] is None else tuple(known["highest"])
     epsilon, nats = float(manifest["configuration"]["budget"]["epsilon"]), manifest["guarantee"]["plain_ldp"]
     return EpsilonAtRisk(epsilon=epsilon, plain_ldp=nats, **known)

@@ -35,9 +35,8 @@ from corpusveil.transforms.release.claims import (
     statement_of,
     unmet,
 )
-from corpusveil.transforms.release.index import INDEX, Index
 from corpusveil.transforms.release.lake_table import properties_of
-from corpusveil.transforms.release.manifest import MANIFEST, OF_FILES, read_manifest
+from corpusveil.transforms.release.manifest import INDEX, MANIFEST, OF_FILES, Index, read_manifest
 from corpusveil.waiting import reached, waiting
 
 _SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
@@ -122,10 +121,8 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     the digest is that of the index. Of an Iceberg or Delta table, only the properties are read. Raises UserError if
     there is no manifest, if it is damaged, and for a requirement that cannot be decided.
     """
-    url, wanted = (
-        files.absolute(files.as_text(release)),
-        requirements([require] if isinstance(require, str) else require),
-    )
+    url = files.absolute(files.as_text(release))
+    wanted = requirements([require] if isinstance(require, str) else require)
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
     if not files.exists(files.join(url, MANIFEST)):
@@ -219,11 +216,8 @@ def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verifi
     if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
         differences.append(f"{INDEX} does not list the shards of its runs")
     others = [name for name in beside if name not in {INDEX, *index.runs, *pages}]
-    begun = [
-        name
-        for name in others
-        if re.fullmatch(r"run-\d{5,}", name) and not files.exists(files.join(url, name, MANIFEST))
-    ]
+    runs = [name for name in others if re.fullmatch(r"run-\d{5,}", name)]
+    begun = [name for name in runs if not files.exists(files.join(url, name, MANIFEST))]
     differences += [f"{INDEX} does not list {name!r}" for name in others if name not in begun]
     unchecked = (*sorted(pages.intersection(beside)), *begun)
     replaced = sum(1 for released in index.shards if released.replaced_by)

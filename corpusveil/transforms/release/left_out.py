@@ -1,0 +1,225 @@
+"""The rows that a run leaves out: copies of documents, known by keyed tags, and documents of units above a cap."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from corpusveil.errors import CapError
+from corpusveil.ledger.account import AccountPass
+from corpusveil.ledger.questions import connected
+from corpusveil.ledger.units import Unit, canonical
+from corpusveil.sampling.draws import keyed_tags
+from corpusveil.storage import files
+from corpusveil.storage.engine import Engine
+from corpusveil.storage.parquet import read_table, read_whole
+from corpusveil.storage.reading import reading, skip
+from corpusveil.storage.records import Records
+from corpusveil.storage.rows import JSON, Batch
+from corpusveil.storage.shard_notes import Pass, look
+from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.tokens import string_buffers
+
+OVER, UNITS = "over", "over-cap.jsonl"
+"""The folder of the rows that a run leaves out, and the file that names units; both among the records, private."""
+_DECIDED = "decided"
+_PLACES = 100
+"""Of a unit's rows, how many are named."""
+_TAGS = pa.schema([("low", pa.uint64()), ("high", pa.uint64()), ("row", pa.int64())])
+
+
+def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> pa.Table:
+    """Return the two halves of the tag, and the row, of every document that is not null: strings [D], rows [D]."""
+    if texts.null_count:
+        valid = texts.is_valid().to_numpy(zero_copy_only=False)
+        texts, rows = texts.drop_null(), [row for row, there in zip(rows, valid, strict=True) if there]
+    data, documents = string_buffers(texts)
+    tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
+    return pa.table([tags[:, 0], tags[:, 1], rows], _TAGS)
+
+
+@dataclass(frozen=True, slots=True)
+class CopiesPass(Pass):
+    """Notes the tags of all documents."""
+
+    name: ClassVar[str] = "copies"
+    suffix: ClassVar[str] = ".parquet"
+
+    secret: bytes = field(default=b"", repr=False)
+
+    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:  # noqa: ARG002 - equal wherever they lie
+        with files.open_write(address, private=True) as file, pq.ParquetWriter(file, _TAGS) as writer:
+            for batch in batches:
+                writer.write_table(content_tags(self.secret, batch.texts, batch.rows))
+
+    def decides(self) -> Mapping[str, Any]:
+        return {"secret": self.secret.hex()}
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Which rows are left out: all copies of a document but the first, by shard and row, in files among the records."""
+
+    records: Records
+    digests: Mapping[int, str]
+    """The digest of the rows that a shard leaves out, by the shard's number."""
+
+    def rows(self, shard: int) -> npt.NDArray[np.int64]:
+        """Return the rows that a shard leaves out, ascending."""
+        return np.frombuffer(files.read_bytes(self.records.address(f"{shard:05d}.rows")), dtype="<i8")
+
+    @classmethod
+    def written(cls, records: Records, rows: Iterable[tuple[int, npt.NDArray[np.int64]]], key: bytes) -> Drops:
+        """Write the rows that each shard leaves out, ascending, and return them, with digests under a key."""
+        digests = {}
+        for shard, left_out in rows:
+            data = left_out.astype("<i8").tobytes()
+            files.write_bytes(records.address(f"{shard:05d}.rows"), data, private=True)
+            digests[shard] = hashlib.blake2b(data, digest_size=16, key=key).hexdigest()
+        return cls(records, digests)
+
+
+def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> tuple[Drops, dict[str, str]]:
+    """Find all documents that have the bytes of an earlier one, by shard and row.
+
+    Returns them, and the digest of each task's input. Tags lie in DuckDB, which spills them into a temporary folder,
+    and the rows that one shard leaves out in memory (8 bytes each). Raises BadShardsError if the input has faults.
+    """
+    inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}
+    with tempfile.TemporaryDirectory(prefix="corpusveil-copies-") as folder, connected(folder) as connection:
+        connection.execute("CREATE TABLE tags (low UBIGINT, high UBIGINT, row BIGINT, shard INTEGER)")
+        for task in tasks:
+            connection.register("noted", read_table(job.note_of(task)))
+            connection.execute("INSERT INTO tags SELECT *, ? FROM noted", [task.shard])
+        connection.execute(
+            "CREATE TABLE later AS SELECT shard, row FROM tags "
+            "QUALIFY row_number() OVER (PARTITION BY low, high ORDER BY shard, row) > 1"
+        )
+        query = "SELECT row FROM later WHERE shard = ? ORDER BY row"
+        shards = {task.shard for task in tasks}
+        rows = ((shard, np.asarray(connection.execute(query, [shard]).fetchnumpy()["row"])) for shard in shards)
+        drops = Drops.written(job.records, rows, job.record_key)
+    for task in tasks:
+        files.remove(job.note_of(task))
+    return drops, inputs
+
+
+@dataclass(frozen=True, slots=True)
+class Copies:
+    """Of ``documents``, ``copies`` repeat an earlier document; the most frequent text occurs ``most`` times."""
+
+    documents: int
+    copies: int
+    most: int
+
+    def sentence(self) -> str:
+        """Return the counts in words."""
+        return (
+            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; the most "
+            f"frequent text occurs {self.most:,} times. With duplicates = independent, such a document spends "
+            f"{self.most:,} times as much"
+        )
+
+
+def count(parts: Sequence[pa.Table]) -> Copies:
+    """Count equal tags."""
+    tags = pa.concat_tables([_TAGS.empty_table(), *parts])
+    times = tags.group_by(["low", "high"]).aggregate([([], "count_all")])["count_all"].to_numpy()
+    return Copies(len(tags), len(tags) - times.size, int(times.max(initial=0)))
+
+
+def refusal(error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records) -> CapError:
+    """Return a refusal that names a new private file with each unit above the cap, and where its documents are."""
+    lines: dict[bytes, dict[str, Any]] = {}
+    for task, rows, tags in _rows(error, accounting, tasks):
+        values = _values(accounting, task, rows)
+        for row, (unit, tag) in zip(rows.tolist(), tags, strict=True):
+            new: dict[str, Any] = {
+                "unit": unit.name,
+                "value": values.get((row, unit.column)),
+                "documents": 0,
+                "rows": [],
+            }
+            line = lines.setdefault(unit.name.encode() + tag, new)
+            line["documents"] += 1
+            if len(line["rows"]) < _PLACES:
+                line["rows"].append(f"{task.relative}, row {row + 1}")
+    data = b"".join(orjson.dumps(line, option=orjson.OPT_APPEND_NEWLINE) for line in lines.values())
+    files.write_bytes(records.address(UNITS), data, private=True)
+    return CapError(
+        f"{str(error).removesuffix('.')}. The units above it are in {records.address(UNITS)} (private); over_cap = "
+        "drop leaves their documents out."
+    )
+
+
+def decided(records: Records) -> Drops | None:
+    """Return the rows that an earlier start of the run decided to leave out, None if it decided nothing."""
+    folder = Records(records.address(OVER))
+    if not files.exists(folder.address(_DECIDED)):
+        return None
+    digests = json.loads(files.read_bytes(folder.address(_DECIDED)))
+    return Drops(folder, {int(shard): digest for shard, digest in digests.items()})
+
+
+def without(
+    error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records, drops: Drops | None
+) -> Drops:
+    """Return the rows to leave out: those of ``drops``, and all documents of the units above a cap."""
+    more: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
+    for task, rows, _ in _rows(error, accounting, tasks):
+        more[task.shard].append(rows)
+    left_out = (
+        (shard, np.unique(np.concatenate([np.zeros(0, "<i8") if drops is None else drops.rows(shard), *parts])))
+        for shard, parts in more.items()
+    )
+    made = Drops.written(Records(records.address(OVER)), left_out, accounting.record_key)
+    files.write_bytes(made.records.address(_DECIDED), json.dumps(made.digests).encode(), private=True)
+    return made
+
+
+def _rows(
+    error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask]
+) -> Iterator[tuple[ShardTask, npt.NDArray[np.int64], list[tuple[Unit, bytes]]]]:
+    """Yield for each task the rows of units above a cap, ascending, and the first such unit of each with its tag."""
+    over = pa.array([unit.bytes for unit in error.over], pa.binary(16))
+    for task in tasks:
+        address = accounting.note_of(task)
+        table = read_whole(address, f"{address}: this record is damaged; run again.", lambda schema: schema.names)
+        rows, tags = [], []
+        for number, unit in enumerate(accounting.account.units):
+            column = table[f"unit_{number}"].combine_chunks()
+            storage = column.storage if isinstance(column, pa.ExtensionArray) else column
+            there = pc.is_in(storage, over)
+            rows += table["row"].filter(there).to_pylist()
+            tags += [(unit, tag) for tag in storage.filter(there).to_pylist()]
+        if rows:
+            order = np.argsort(np.array(rows, np.int64), kind="stable")
+            yield task, np.array(rows, np.int64)[order], [tags[at] for at in order.tolist()]
+
+
+def _values(
+    accounting: AccountPass, task: ShardTask, rows: npt.NDArray[np.int64]
+) -> dict[tuple[int, str | None], str | None]:
+    """Return the texts of units' values by row and column, for some rows of a task."""
+    columns = dataclasses.replace(accounting.columns, needs=None)
+    values: dict[tuple[int, str | None], str | None] = {}
+    with reading(task, columns, aside=skip) as (batches, _):
+        for batch in batches:
+            for at in np.flatnonzero(np.isin(batch.numbers, rows)).tolist():
+                for name, column in zip(columns.keep, batch.kept, strict=True):
+                    value = column[at].as_py()
+                    parsed = json.loads(value) if column.type == JSON and value is not None else value
+                    values[batch.numbers[at], name] = canonical(parsed)
+    return values
