@@ -10,12 +10,11 @@ import numpy as np
 
 from corpusveil.collocations.artifact import make_once
 from corpusveil.collocations.training import TokenFiles, fields_of, find_tokens, refuse_changed, write_vectors
-from corpusveil.collocations.word2vec import Training
+from corpusveil.collocations.word2vec import Training, lines_of
 from corpusveil.errors import DataError, EngineError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.durable import mark_of
 from corpusveil.transforms.handshake import python_fault, refuse_other_python
 
@@ -26,16 +25,10 @@ _ONLY_GENSIM = ("negative", "hs", "sg", "sample", "min_alpha", "ns_exponent", "c
 
 def _sentences(shards: Any) -> Any:
     """Yield the tokens of each line of the shards of a partition."""
-    for shard in shards:
-        rest = b""
-        with files.open_read(shard) as file:
-            for chunk in chunks(file, shard, codec_of(shard)):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    if words := line.decode().split():
-                        yield (words,)
-        if words := rest.decode().split():
-            yield (words,)
+    for lines in lines_of(shards):
+        for line in lines:
+            if words := line.decode().split():
+                yield (words,)
 
 
 def _refuse_nothing(counts: dict[str, int], training: Training) -> None:

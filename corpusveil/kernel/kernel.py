@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpusveil.arrays import Scratch
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
 from corpusveil.budget.length import Length
@@ -30,7 +31,6 @@ from corpusveil.recognizers.row_values import RowValues
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags, with_values
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.scratch import Scratch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.storage.documents import Documents

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -165,33 +164,22 @@ def _about_rows(url: str, form: str) -> int:
         return lines
 
 
-class KeyedReader(io.RawIOBase):
+class KeyedReader(compression.Counted):
     """A file that computes a keyed BLAKE2b of everything read from it."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
-        super().__init__()
-        self._file = file
+        super().__init__(file)
         self._state = hashlib.blake2b(digest_size=16, key=key)
         self._ended = False
-        self._taken = 0
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1, /) -> bytes:
-        data = self._file.read(size)
+        data = super().read(size)
         self._state.update(data)
-        self._taken += len(data)
         return data
 
     def share(self, size: int) -> float:
         """Return how much of a file of ``size`` bytes was read; 0 if all of it was, to seek in it."""
-        return 0.0 if self._ended or not size else min(1.0, self._taken / size)
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        return 0.0 if self._ended or not size else min(1.0, self.taken / size)
 
     def digest(self) -> str:
         """Read the rest, and return the digest of the whole file, hexadecimal."""

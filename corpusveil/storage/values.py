@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.errors import ColumnError, listed
-from corpusveil.storage.nested import Path
-from corpusveil.storage.nested_columns import list_sizes
+from corpusveil.storage.nested import Path, list_sizes
 from corpusveil.storage.rows import JSON, Batch
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}

@@ -16,8 +16,7 @@ from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
-from corpusveil.storage.nested import Places
-from corpusveil.storage.nested_columns import filled, flat, leaf_type
+from corpusveil.storage.nested import Places, filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings, is_string, within

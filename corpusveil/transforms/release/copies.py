@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.sampling.draws import keyed_tags
-from corpusveil.storage import files
+from corpusveil.storage import disk, files
 from corpusveil.storage.durable import stem
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.records import Records
@@ -127,7 +127,7 @@ def _portions(records: Records, tasks: Sequence[ShardTask]) -> Iterator[Tags]:
 
 
 def _append(path: str, values: npt.NDArray[Any]) -> None:
-    with open(path, "ab", opener=files.private_opener) as file:
+    with open(path, "ab", opener=disk.private_opener) as file:
         file.write(values.tobytes())
 
 
