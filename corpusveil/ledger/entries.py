@@ -37,7 +37,7 @@ from corpusveil.storage.records import Line, Record, record_at
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
-"""The format of a ledger. Version 4 had several fingerprints for some values, and earlier ones no units."""
+"""The format of a ledger."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 UNITS = "ledger.json"

@@ -158,7 +158,6 @@ def text_of(value: Any, unit: Unit, place: str) -> str:
 
 
 def _why_no_text(value: Any) -> str:
-    """Say what a value is that has no text."""
     if isinstance(value, (float, np.floating)) and value == value:  # noqa: PLR0124 - NaN
         return "is a floating-point number so large that it stands for several; write it as a whole number"
     if isinstance(value, (bytes, str)) and value.strip():

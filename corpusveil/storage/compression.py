@@ -125,7 +125,7 @@ class Blocks:
         """Write a part of a block."""
         if self._codec == ".zst":
             self._block = self._block or pa.CompressedOutputStream(
-                pa.PythonFile(_LeftOpen(self._file), mode="w"), "zstd"
+                pa.PythonFile(LeftOpen(self._file), mode="w"), "zstd"
             )
             self._block.write(data)
         elif self._codec == ".gz":
@@ -143,13 +143,16 @@ class Blocks:
         self._block = None
 
 
-class _LeftOpen:
+class LeftOpen:
     """A file for Arrow to write to, which closes what it is given."""
 
     closed = False
 
     def __init__(self, file: Any) -> None:
-        self.write = file.write
+        self._file = file
+
+    def write(self, data: Any) -> Any:
+        return self._file.write(data)
 
     def flush(self) -> None: ...
 

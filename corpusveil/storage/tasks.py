@@ -207,20 +207,18 @@ def plain_digest(url: str) -> str:
         return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
 
 
-class CountingFile:
+class CountingFile(compression.LeftOpen):
     """A file that computes the SHA-256 of everything written to it, and records whether anything was."""
 
-    closed = False
-
     def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+        super().__init__(file)
         self._state = hashlib.sha256()
         self._is_empty = True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any) -> Any:
         self._state.update(data)
         self._is_empty = self._is_empty and not len(data)
-        return self._file.write(data)
+        return super().write(data)
 
     def end_shard(self, suffix: str) -> None:
         """Finish a shard of a format that needs it, even if nothing was written."""
@@ -228,11 +226,6 @@ class CountingFile:
             blocks = compression.Blocks(self, compression.codec_of(suffix))
             blocks.write(b"")
             blocks.end()
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None:
-        """Leave the file open."""
 
     def digest(self) -> str:
         return self._state.hexdigest()
