@@ -24,10 +24,10 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, chosen, scope_of, scopes_of, texts_of
+from corpusveil.ledger.units import Unit, scope_of, scopes_of, texts_of
 from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.spaces.installed import shipped_beside
-from corpusveil.storage.documents import Documents
+from corpusveil.storage.documents import Documents, chosen
 from corpusveil.transforms.frames import (
     Frame,
     Kept,

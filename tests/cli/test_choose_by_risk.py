@@ -15,7 +15,7 @@ import corpusveil as cv
 from corpusveil.pipelines import resolve
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import QUIET, command, fails, succeeds
-from tests.cli.test_run import save
+from tests.cli.test_run import basic, save
 from tests.engines.corpora import TEST_KEY, data_files, manifest
 from tests.language.random_texts import WORDS, corpus, sample_file
 
@@ -63,14 +63,7 @@ def asked(public: Path, risk: str = "0.6") -> list[str]:
 
 
 def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
-    return {
-        "corpus": {"input": ["in"], "name": "news"},
-        "space": {"path": str(public / "space")},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": budget,
-        "key": {"path": "release.key"},
-        "output": {"path": "out"},
-    }
+    return basic(corpus={"input": ["in"], "name": "news"}, space={"path": str(public / "space")}, budget=budget)
 
 
 @functools.cache

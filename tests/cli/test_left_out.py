@@ -29,7 +29,7 @@ class TestABadShard:
     @pytest.mark.parametrize("kind", ["no ledger", "split", "the demo space"])
     def test_is_left_out_and_told(self, ground: Path, kind: str) -> None:
         """The others spend what they would have spent. Status, which unpacks no space, knows the shard, too."""
-        values = settings(ground)
+        values = settings()
         if kind == "no ledger":
             del values["ledger"]
         elif kind == "split":
@@ -61,7 +61,7 @@ class TestABadShard:
         text = (ground / "in/day-1/b.jsonl").read_text()
         (ground / "in/day-1/b.jsonl").write_text(f"{text}no json\n")
         start(ground, 2)
-        values = settings(ground)
+        values = settings()
         values["output"]["on_bad_rows"] = "quarantine"
         save(ground / "s.toml", values)
         start(ground)
@@ -70,12 +70,12 @@ class TestABadShard:
 
     def test_is_a_success_only_if_the_settings_say_so(self, ground: Path) -> None:
         """Every start fails while it is left out; with a warning instead, the first one succeeds, too."""
-        values = settings(ground)
+        values = settings()
         values["schedule"]["left_out"] = "warn"
         save(ground / "s.toml", values)
         assert "left out: " in start(ground).err
         assert "left out: " in start(ground).err
-        save(ground / "s.toml", settings(ground))
+        save(ground / "s.toml", settings())
         for _ in range(2):
             start(ground, 2)
 
@@ -102,7 +102,7 @@ def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
 
 def test_a_shard_waits_until_it_has_settled(ground: Path) -> None:
     """By its store's time of modification; one that was written before is released now."""
-    values = settings(ground)
+    values = settings()
     values["schedule"]["settle"] = "10m"
     save(ground / "s.toml", values)
     os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))

@@ -19,7 +19,7 @@ from corpusveil.pipelines import schedule
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, fails, succeeds
-from tests.cli.test_run import save
+from tests.cli.test_run import basic, save
 from tests.engines.corpora import WORDS, make_space, release_files
 
 
@@ -39,17 +39,11 @@ def touch(folder: Path, name: str) -> None:
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 3600 * 10**9))
 
 
-def settings(folder: Path) -> dict[str, dict[str, Any]]:
-    return {
-        "corpus": {"input": [f"{folder}/in"], "id": "key", "name": "news"},
-        "space": {"path": f"{folder}/space"},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
-        "key": {"path": f"{folder}/release.key"},
-        "ledger": {"path": f"{folder}/ledger", "unit": ["key"]},
-        "output": {"path": f"{folder}/out", "records": f"{folder}/records"},
-        "schedule": {},
-    }
+def settings() -> dict[str, dict[str, Any]]:
+    return basic(
+        corpus={"input": ["in"], "id": "key", "name": "news"}, ledger={"path": "ledger", "unit": ["key"]},
+        output={"path": "out", "records": "records"}, schedule={},
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -57,7 +51,7 @@ def ground(tmp_path: Path) -> Path:
     make_space(tmp_path / "space")
     cv.Key.generate().save(tmp_path / "release.key")
     lines(tmp_path, "day-1/a.jsonl", 1, 2)
-    save(tmp_path / "s.toml", settings(tmp_path))
+    save(tmp_path / "s.toml", settings())
     return tmp_path
 
 
@@ -100,7 +94,7 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
         ("schedule", {"state": f"{ground}/out/state"}, "overlapping-paths"),
         ("denoise", {"path": f"{ground}/records/run", "model": f"{ground}/model"}, "overlapping-paths"),
     ):  # fmt: skip
-        values = settings(ground)
+        values = settings()
         values[section] = given or {}
         if given is None:
             del values[section]
@@ -138,7 +132,7 @@ class TestWhatIsNew:
         assert counted(ground, 1, 2) == 3
 
     def test_without_an_id_a_changed_shard_is_told_before_with_what_it_released(self, ground: Path) -> None:
-        values = settings(ground)
+        values = settings()
         del values["corpus"]["id"]
         save(ground / "s.toml", values)
         assert "rows are identified by their place" in start(ground).out
@@ -261,7 +255,7 @@ class TestRefused:
             ("key", "path", f"{ground}/other.key", "the fingerprint of the key was "),
             ("space", "path", f"{ground}/other", "the digest of space.path was "),
         ):  # fmt: skip
-            values = settings(ground)
+            values = settings()
             values[section][name] = value
             save(ground / "s.toml", values)
             err = start(ground, 2).err
@@ -270,13 +264,13 @@ class TestRefused:
             assert (release_files(ground / "ledger"), released(ground, 2)) == (before, {}), said
         (ground / "out").rename(ground / "published")  # what the earlier runs were made with is gone
         assert "is not that of the earlier runs" in start(ground, 2).err
-        save(ground / "s.toml", settings(ground))
+        save(ground / "s.toml", settings())
         start(ground)
         assert len(released(ground, 2)) == 1
 
     def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path) -> None:
         """The run stays due; the sentence says what was spent."""
-        values = settings(ground)
+        values = settings()
         values["ledger"]["cap"] = 6.0
         save(ground / "s.toml", values)
         sentence = "cap 6: one value of key would have spent 7"
@@ -318,7 +312,7 @@ class TestAStart:
 
     def test_leaves_a_line_and_the_same_for_prometheus(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whether it succeeds or fails; what it did not come to know is null, and no sample."""
-        values = settings(ground)
+        values = settings()
         values["schedule"]["metrics"] = f"{ground}/veil.prom"
         values["output"]["on_bad_rows"] = "quarantine"
         save(ground / "s.toml", values)
@@ -351,7 +345,7 @@ class TestAStart:
         assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
 
     def test_names_the_steps_that_only_a_run_does(self, ground: Path) -> None:
-        save(ground / "s.toml", settings(ground) | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
+        save(ground / "s.toml", settings() | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
         assert "does not do [denoise]" in start(ground).err
 
 

@@ -103,11 +103,10 @@ def _plain(column: Any) -> pa.Array:
 
 def _wrong(column: pa.Array) -> list[int]:
     """Return the rows of a column with text that is not UTF-8."""
-    return [] if _is_utf8(column) else [row for row in range(len(column)) if not _is_utf8(_alone(column, row))]
-
-
-def _alone(column: pa.Array, row: int) -> pa.Array:
-    return pa.concat_arrays([column.slice(row, 1)])
+    if _is_utf8(column):
+        return []
+    rows = (pa.concat_arrays([column.slice(row, 1)]) for row in range(len(column)))  # each alone, without its neighbors
+    return [number for number, row in enumerate(rows) if not _is_utf8(row)]
 
 
 def _is_utf8(column: pa.Array) -> bool:
