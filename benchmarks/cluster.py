@@ -12,7 +12,7 @@ from pathlib import Path
 
 from benchmarks import inputs
 from benchmarks.report import Skipped
-from corpusveil.deployment.package import SUBMIT, commands
+from corpusveil.deployment.package import SUBMIT, spark_commands
 from corpusveil.jobs.java import ensure_java
 
 WORKERS = 2
@@ -41,7 +41,7 @@ def bare(home: Path) -> dict[str, str]:
 
 def submit(packed: Path, master: str, *settings: str) -> list[str]:
     """Return the submission of a command line with a packed environment, as ``package spark`` prints it."""
-    shown = shlex.split(commands(str(packed))["standalone"])
+    shown = shlex.split(spark_commands(str(packed))["standalone"])
     script = shown.index(f"{packed}/{SUBMIT}")
     told = [str(bin_folder() / "spark-submit"), *shown[1:script], *settings, shown[script]]
     told[told.index("spark://HOST:7077")] = master

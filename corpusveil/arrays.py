@@ -1,7 +1,8 @@
-"""Arrays by the type of their values, as annotations name them; docstrings give shapes, as int32 [V, d]."""
+"""Arrays by the type of their values, as annotations name them (docstrings give shapes, as int32 [V, d]); scratch."""
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,3 +17,25 @@ UInt64 = npt.NDArray[np.uint64]
 Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.integer[Any]]
+
+MOST_KEPT = 64 << 20
+"""The largest array that is kept, in bytes; one for an unusually long text is not."""
+
+
+class Scratch(threading.local):
+    """Arrays to work in, by name, of each thread its own: in fresh memory every 4 KiB written cost a page fault.
+
+    What is in one is lost when its name is asked for again.
+    """
+
+    def __init__(self) -> None:
+        self._kept: dict[str, npt.NDArray[Any]] = {}
+
+    def array(self, name: str, size: int, kind: npt.DTypeLike) -> npt.NDArray[Any]:
+        """Return an array [size] of a type, of any content."""
+        kept = self._kept.get(name)
+        if kept is None or kept.size < size or kept.dtype != kind:
+            kept = np.empty(size, dtype=kind)
+            if kept.nbytes <= MOST_KEPT:
+                self._kept[name] = kept
+        return kept[:size]

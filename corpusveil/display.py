@@ -17,11 +17,10 @@ WIDTH = 110
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Cells in ``rows`` under the names of ``columns``, and perhaps a ``caption``; an empty column is not shown."""
+    """Cells in ``rows`` under the names of ``columns``; an empty column is not shown."""
 
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
-    caption: str = ""
 
     def shown(self) -> list[list[str]]:
         """Return the names of columns, and the rows."""
@@ -29,19 +28,18 @@ class Table:
         return [[row[place] for place in places] for row in (self.columns, *self.rows)]
 
     def lines(self) -> list[str]:
-        """Return the caption and the rows as lines of text."""
+        """Return the rows as lines of text."""
         shown = self.shown()
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         padded = ("  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in shown)
-        return [*([self.caption] if self.caption else []), *(f"  {row}".rstrip() for row in padded)]
+        return [f"  {row}".rstrip() for row in padded]
 
     def html(self) -> str:
         """Return the table as HTML."""
-        caption = f"<caption>{html.escape(self.caption)}</caption>" if self.caption else ""
         heads, *rows = [[html.escape(cell) for cell in row] for row in self.shown()]
         head = "".join(f"<th>{name}</th>" for name in heads)
         body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<table>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True, slots=True)

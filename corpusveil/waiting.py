@@ -76,7 +76,7 @@ def compiled(seconds: float) -> None:
 
         _process.has_said = True
         if parent_process() is None:
-            _write(f"corpusveil: {COMPILING}, about half a minute\n")
+            write(f"corpusveil: {COMPILING}, about half a minute\n")
 
 
 def settled(manner: Manner) -> Manner:
@@ -119,6 +119,18 @@ def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[N
 
 
 @contextlib.contextmanager
+def unless_done_in(seconds: float, act: Callable[[], None]) -> Iterator[None]:
+    """Call a function once, in a thread, if the block has not ended by then."""
+    timer = threading.Timer(seconds, act)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+@contextlib.contextmanager
 def waiting(what: str) -> Iterator[None]:
     """Show this work while it lasts; inside other work it is a step of that."""
     manner, outer = _manner.get(), _wait.get()
@@ -134,7 +146,7 @@ def waiting(what: str) -> Iterator[None]:
         """Write the line, on a terminal over the last one."""
         nonlocal width
         line = wait.line()
-        _write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
+        write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
         width = len(line)
 
     _process.shown += manner != "none"
@@ -147,10 +159,10 @@ def waiting(what: str) -> Iterator[None]:
         _process.shown -= manner != "none"
         _wait.reset(token)
         if manner == "bar" and width:
-            _write(f"\r{' ' * width}\r")
+            write(f"\r{' ' * width}\r")
 
 
-def _write(line: str) -> None:
+def write(line: str) -> None:
     with contextlib.suppress(OSError, ValueError):  # closed by whoever called: then nobody waits
         sys.stderr.write(line)
         sys.stderr.flush()

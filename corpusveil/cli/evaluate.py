@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import typer
-
+from corpusveil.cli.options import group
 from corpusveil.errors import PackageError
 from corpusveil.registry import MISSING
 
 COMMAND = ("evaluate", "Measure the privacy and the utility of a release.")
 
-app = typer.Typer(
-    help="Measure what a release discloses and how useful it still is.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = group("Measure what a release discloses and how useful it still is.")
 
 
 def _missing() -> None:

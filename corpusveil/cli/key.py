@@ -7,14 +7,11 @@ from typing import Annotated
 
 import typer
 
+from corpusveil.cli.options import group
+
 COMMAND = ("key", "Make and show secret keys.")
 
-app = typer.Typer(help="Make and show secret keys.", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
-
-
-@app.callback()
-def _key() -> None:
-    """Make and show secret keys."""
+app = group(COMMAND[1])
 
 
 @app.command()

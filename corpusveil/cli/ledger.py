@@ -8,16 +8,12 @@ from typing import Annotated
 
 import typer
 
+from corpusveil.cli.options import group
 from corpusveil.errors import ConflictError, LedgerDiffersError
 
 COMMAND = ("ledger", "Show and check what documents have spent.")
 
-app = typer.Typer(
-    help="Show what privacy units have spent, by release.",
-    no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode=None,
-)
+app = group("Show what privacy units have spent, by release.")
 
 
 @app.command("show")

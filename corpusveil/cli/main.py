@@ -81,7 +81,6 @@ def command(name: str) -> Any:
 
 
 def _single(name: str, function: Any) -> Any:
-    """Return a function as a command."""
     group = typer.Typer(add_completion=False, rich_markup_mode=None)
     group.command(name, cls=Grouped)(function)
     return typer.main.get_command(group)

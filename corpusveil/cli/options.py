@@ -34,6 +34,11 @@ ProgressOption = Annotated[
 ]
 
 
+def group(help: str) -> typer.Typer:
+    """Return a group of commands."""
+    return typer.Typer(help=help, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
+
+
 class Grouped(TyperCommand):
     """A command whose help has the options of each group under a heading.
 

@@ -33,8 +33,7 @@ def package(
 
     Example: corpusveil package dataflow --output image --image europe-docker.pkg.dev/project/private/corpusveil:1
     """
-    from corpusveil.deployment import dataflow_image as dataflow
-    from corpusveil.deployment import package as spark
+    from corpusveil.deployment import package as packed
 
     if kind == "dataflow" and image is None:
         raise UnsetError(
@@ -47,9 +46,9 @@ def package(
         )
     print(f"building for {kind}", file=sys.stderr)
     if image is None:
-        made, commands = spark.package_spark(output, extra or []), spark.commands(output)
+        made, commands = packed.package_spark(output, extra or []), packed.spark_commands(output)
     else:
-        made, commands = dataflow.package_dataflow(output, image), dataflow.commands(output, image)
+        made, commands = packed.package_dataflow(output, image), packed.dataflow_commands(output, image)
     for path in made:
         size = path.stat().st_size >> 20
         print(f"{path} ({size:,} MiB)" if size else path)

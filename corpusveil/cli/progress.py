@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -26,55 +25,8 @@ POLL_SECONDS = 0.5
 _WORDS = ("words", "unknown_words", "stop_words")
 
 
-@dataclass(frozen=True, slots=True)
-class State:
-    """The progress of a run, on any engine; ``words``, and how many are ``unknown``, are of finished shards."""
-
-    shards: int
-    done: int
-    failed: int
-    tokens: int
-    privatized: int
-    changed: int
-    seconds: float
-    words: int = 0
-    unknown: int = 0
-    begun: float = 0.0
-    """How much of the unfinished shards is read, in shards."""
-
-    @property
-    def rate(self) -> float:
-        """Tokens a second."""
-        return self.tokens / self.seconds if self.seconds else 0.0
-
-    @property
-    def left(self) -> float | None:
-        """Seconds until the end, if the rest takes as long as the finished part; None without a finished part."""
-        done = self.done + self.begun
-        return self.seconds * (self.shards - done) / done if 0 < done < self.shards else None
-
-    def shares(self) -> list[str]:
-        """Return the shares of changed, known and unknown words in words: private, so only for a terminal."""
-        shares = [f"{self.changed / self.privatized:.0%} of known words changed"] if self.privatized else []
-        if self.words:
-            unknown = self.unknown / self.words
-            shares.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
-        return shares
-
-    def lines(self) -> tuple[str, str]:
-        """Return the line for below a bar, which is for a terminal, and one for where there is no bar."""
-        shards = f"{self.done} of {several(self.shards, 'shard')}"
-        if waiting.compiling:  # in this process
-            return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
-        speed = f"{float(f'{self.rate:.2g}'):,.0f} tokens/s"  # two digits
-        failed = [f"{self.failed} failed"] if self.failed else []
-        alone = [shards, several(self.tokens, "token"), speed, *(self.shares() if sys.stderr.isatty() else []), *failed]
-        alone += [] if self.left is None else [f"about {self.left:.0f} s left"]
-        return ", ".join([speed, *self.shares(), *failed]), ", ".join(alone)
-
-
 class _Progress:
-    """The work of this run so far, from the records and heartbeats of its tasks."""
+    """The work of this run so far, on any engine, from the records and heartbeats of its tasks."""
 
     def __init__(self, records: Records, tasks: Sequence[ShardTask]) -> None:
         self._records, self._waiting = records, {task.record_name for task in tasks}
@@ -97,17 +49,37 @@ class _Progress:
                 )  # fmt: skip
         return new
 
-    def read(self) -> State:
-        """Return the progress of this run."""
+    def look(self) -> tuple[float, int, str, str]:
+        """Return how many shards are done, of how many, a line for below a bar, and one for where there is no bar."""
         self._done += self._finished()
         now, begun = self._done.copy(), 0.0
         for name in self._records.names("progress"):
             if name in self._waiting and (beat := self._records.read(f"progress/{name}", Beat)):
                 now.update({word: getattr(beat, word) for word in ("tokens", "privatized", "changed")})
                 begun += beat.share
-        counts = {word: now[word] for word in ("done", "tokens", "privatized", "changed", "words", "unknown")}
-        failed = len(self._records.names("failed"))
-        return State(self._total, failed=failed, seconds=time.monotonic() - self._began, begun=begun, **counts)
+        return now["done"] + begun, self._total, *self._lines(now, now["done"] + begun)
+
+    def _lines(self, now: Counter[str], done: float) -> tuple[str, str]:
+        shards = f"{now['done']} of {several(self._total, 'shard')}"
+        if waiting.compiling:  # in this process
+            return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
+        seconds, failures = time.monotonic() - self._began, len(self._records.names("failed"))
+        rate = now["tokens"] / seconds if seconds else 0.0
+        speed = f"{float(f'{rate:.2g}'):,.0f} tokens/s"  # two digits
+        shares, failed = _shares(now), [f"{failures} failed"] if failures else []
+        alone = [shards, several(now["tokens"], "token"), speed, *(shares if sys.stderr.isatty() else []), *failed]
+        if 0 < done < self._total:  # the rest takes as long as the finished part
+            alone.append(f"about {seconds * (self._total - done) / done:.0f} s left")
+        return ", ".join([speed, *shares, *failed]), ", ".join(alone)
+
+
+def _shares(counts: Counter[str]) -> list[str]:
+    """Return the shares of changed, known and unknown words in words: private, so only for a terminal."""
+    shares = [f"{counts['changed'] / counts['privatized']:.0%} of known words changed"] if counts["privatized"] else []
+    if counts["words"]:
+        unknown = counts["unknown"] / counts["words"]
+        shares.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
+    return shares
 
 
 class _TwoLines(Progress):
@@ -177,10 +149,4 @@ class Terminal(Watch):
     ) -> contextlib.AbstractContextManager[None]:  # fmt: skip
         if self.how == "none":
             return contextlib.nullcontext()
-        progress = _Progress(records, tasks)
-
-        def look() -> tuple[float, int, str, str]:
-            state = progress.read()
-            return state.done + state.begun, state.shards, *state.lines()
-
-        return _shown(self.how, title, look)
+        return _shown(self.how, title, _Progress(records, tasks).look)

@@ -12,7 +12,7 @@ import dataclasses
 import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -58,7 +58,7 @@ class Training:
             raise BadValueError(f"alpha = {self.alpha}: give a learning rate from {MIN_ALPHA:g} to below 1.")
 
 
-def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:
+def lines_of(shards: Iterable[str]) -> Iterator[list[bytes]]:
     """Yield the lines of all shards, some at a time."""
     for shard in shards:
         with files.open_read(shard) as file:
@@ -68,7 +68,7 @@ def _pieces(shards: Sequence[str]) -> Iterator[list[bytes]]:
 def count_tokens(shards: Sequence[str]) -> dict[str, int]:
     """Count the tokens of LineSentence files. Raises UserError for bytes that are not UTF-8."""
     counts: collections.Counter[bytes] = collections.Counter()
-    for lines in _pieces(shards):
+    for lines in lines_of(shards):
         counts.update(b"\n".join(lines).split())
     try:
         return {token.decode(): count for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))}
@@ -80,7 +80,7 @@ def _spool(shards: Sequence[str], path: str) -> tuple[int, int]:
     """Write the lines of all shards that have tokens to a plain file; return the numbers of lines and tokens."""
     lines = words = 0
     with open(path, "wb") as file:
-        for piece in _pieces(shards):
+        for piece in lines_of(shards):
             sound = [line for line in piece if line.strip()]
             data = b"".join(line + b"\n" for line in sound)
             file.write(data)

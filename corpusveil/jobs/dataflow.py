@@ -1,4 +1,4 @@
-"""The Dataflow engine: Beam's, on Google's runner. ``deployment.dataflow_image`` makes the image of its workers."""
+"""The Dataflow engine: Beam's, on Google's runner. ``deployment/package.py`` makes the image of its workers."""
 
 from __future__ import annotations
 

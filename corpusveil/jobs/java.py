@@ -13,13 +13,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import GO_ON, BadValueError, EngineError, PackageError, WorkError
 from corpusveil.transforms.handshake import spark_failure
+from corpusveil.waiting import unless_done_in, write
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
 """What a driver that corpusveil starts prints."""
@@ -170,17 +170,10 @@ def saying_when_it_waits(context: Any) -> Iterator[None]:
     def look() -> None:
         with contextlib.suppress(Exception):  # the job's own error is the one that is said
             if context._jsc.sc().getExecutorMemoryStatus().size() <= 1:  # noqa: SLF001 - the driver alone
-                sys.stderr.write(
+                write(
                     f"waiting for executors: {context.master} has started none for this run. Its cores or memory may "
                     "be in use, or too small for spark.executor.cores and spark.executor.memory.\n"
                 )
-                sys.stderr.flush()
 
-    timer = threading.Timer(WAIT_SECONDS, look)
-    timer.daemon = True
-    if not context.master.startswith("local"):
-        timer.start()
-    try:
+    with contextlib.nullcontext() if context.master.startswith("local") else unless_done_in(WAIT_SECONDS, look):
         yield
-    finally:
-        timer.cancel()

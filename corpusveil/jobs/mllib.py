@@ -10,12 +10,11 @@ import numpy as np
 
 from corpusveil.collocations.artifact import make_once
 from corpusveil.collocations.training import TokenFiles, fields_of, find_tokens, refuse_changed, write_vectors
-from corpusveil.collocations.word2vec import Training
+from corpusveil.collocations.word2vec import Training, lines_of
 from corpusveil.errors import DataError, EngineError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.durable import mark_of
 from corpusveil.transforms.handshake import python_fault, refuse_other_python
 
@@ -26,16 +25,10 @@ _ONLY_GENSIM = ("sg", "workers")
 
 def _sentences(shards: Any) -> Any:
     """Yield the tokens of each line of the shards of a partition."""
-    for shard in shards:
-        rest = b""
-        with files.open_read(shard) as file:
-            for chunk in chunks(file, shard, codec_of(shard)):
-                *lines, rest = (rest + chunk).split(b"\n")
-                for line in lines:
-                    if words := line.decode().split():
-                        yield (words,)
-        if words := rest.decode().split():
-            yield (words,)
+    for lines in lines_of(shards):
+        for line in lines:
+            if words := line.decode().split():
+                yield (words,)
 
 
 def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
@@ -46,13 +39,11 @@ def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
         )
 
 
-def train_on_spark(
-    tokens: str, output: str, training: Training, master: str | None = None, partitions: int | None = None
-) -> dict[str, Any]:
+def train_on_spark(tokens: str, output: str, training: Training, master: str | None = None) -> dict[str, Any]:
     """Train skip-gram with hierarchical softmax, which is all that MLlib has; return the artifact's description.
 
-    ``alpha`` is its step size, ``epochs`` its iterations over ``partitions`` (default: as many as the session's
-    parallelism) whose vectors are averaged. Raises UserError for parameters that only gensim has.
+    ``alpha`` is its step size, ``epochs`` its iterations over as many partitions as the session's parallelism, whose
+    vectors are averaged. Raises UserError for parameters that only gensim has.
     """
     output = files.absolute(output)
     usual = Training()
@@ -60,17 +51,15 @@ def train_on_spark(
         raise UnknownError(f"{changed[0]}: the trainer spark has no such parameter; leave it out or train with gensim.")
     token_files = find_tokens(tokens)
     sizes = [files.size(shard) for shard in token_files.shards]
-    call = mark_of("spark", dataclasses.asdict(training), list(token_files.shards), sizes, partitions)
+    call = mark_of("spark", dataclasses.asdict(training), list(token_files.shards), sizes)
     return make_once(
         output, "vectors", call,
-        lambda: _train(token_files, output, training, master, partitions),
+        lambda: _train(token_files, output, training, master),
         lambda earlier: refuse_changed(output, earlier, token_files.shards),
     )  # fmt: skip
 
 
-def _train(
-    token_files: TokenFiles, output: str, training: Training, master: str | None, partitions: int | None
-) -> dict[str, Any]:
+def _train(token_files: TokenFiles, output: str, training: Training, master: str | None) -> dict[str, Any]:
     context = spark_session(master).sparkContext
     refuse_other_python(context)
     from pyspark.ml.feature import Word2Vec
@@ -90,7 +79,7 @@ def _train(
         model = Word2Vec(
             vectorSize=training.dimensions, minCount=training.min_count, windowSize=training.window,
             maxIter=training.epochs, stepSize=training.alpha, seed=training.seed, maxSentenceLength=_SENTENCE_TOKENS,
-            numPartitions=partitions or context.defaultParallelism, inputCol="tokens", outputCol="vector",
+            numPartitions=context.defaultParallelism, inputCol="tokens", outputCol="vector",
         ).fit(frame)  # fmt: skip
         rows = model.getVectors().collect()
         frame.unpersist()

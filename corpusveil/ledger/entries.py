@@ -7,7 +7,6 @@ that equal spending makes equal files, whatever the engine, its workers and the 
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import json
 import os
 import secrets
@@ -35,9 +34,10 @@ from corpusveil.ledger.units import Unit, part
 from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.records import Line, Record, record_at
+from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
-"""The format of a ledger. Version 4 had several fingerprints for some values, and earlier ones no units."""
+"""The format of a ledger."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
 UNITS = "ledger.json"
@@ -274,15 +274,9 @@ class EntryStore:
 
     def written_on(self, name: str) -> str:
         """Return the day on which an entry was written, by its store, in UTC, as 2026-11-22; empty if unknown."""
-        written = files.info(self.address(ENTRIES, name)) or {}
-        for key in ("mtime", "LastModified", "last_modified", "updated", "modified", "created"):
-            try:
-                when = written[key]
-                when = datetime.fromtimestamp(when, UTC) if isinstance(when, (int, float)) else when
-                when = datetime.fromisoformat(when) if isinstance(when, str) else when
-                return when.astimezone(UTC).date().isoformat()
-            except (LookupError, ValueError, TypeError, AttributeError, OSError, OverflowError):
-                continue
+        with contextlib.suppress(ValueError, OverflowError, OSError):  # a time that no calendar has
+            if (when := files.written(files.info(self.address(ENTRIES, name)) or {})) is not None:
+                return datetime.fromtimestamp(when, UTC).date().isoformat()
         return ""
 
 
@@ -297,11 +291,7 @@ def snapshot(url: str, path: str) -> None:
 
 def digest_of(path: str, secret: bytes) -> str:
     """Return the keyed digest of a local file, which names an entry; only a holder of the secret can compute it."""
-    state = hashlib.blake2b(digest_size=16, key=part(secret, b"entry"))
-    with open(path, "rb") as file:
-        while data := file.read(1 << 20):
-            state.update(data)
-    return state.hexdigest()
+    return keyed_digest(path, part(secret, b"entry"))
 
 
 def header_of(about: About) -> str:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.errors import BadValueError, SizeError
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
 from corpusveil.ledger.units import CONTENT
-from corpusveil.storage import files
+from corpusveil.storage import disk
 
 if TYPE_CHECKING:
     import duckdb
@@ -112,7 +112,7 @@ def write_entry(
         f"KV_METADATA {{{_quoted(ABOUT.decode())}: {_quoted(header_of(whole))}}})"
     )
     connection.execute("RESET disabled_optimizers")
-    os.chmod(path, files.PRIVATE_MODE)
+    os.chmod(path, disk.PRIVATE_MODE)
     rows = connection.execute(f"SELECT count(*) FROM {_read([path])}").fetchall()[0][0]
     return Entry(path, whole, rows)
 

@@ -140,7 +140,6 @@ class Ledger:
 
     @contextlib.contextmanager
     def _books(self) -> Iterator[tuple[EntryStore, Books, list[Entry]]]:
-        """Open the ledger for questions."""
         store = EntryStore.existing(self.url)
         with Spending(self.url, spill=self.spill).folder() as folder, connected(folder, self.memory) as connection:
             entries = list(store.entries(folder))

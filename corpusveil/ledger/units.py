@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from corpusveil.errors import BadRowError, BadValueError, ConflictError, UnsetError, of_other_type
 from corpusveil.recognizers.row_values import known_in
 from corpusveil.sampling.draws import keyed_tags
-from corpusveil.storage.documents import Documents
+from corpusveil.storage.documents import Documents, chosen
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.tokens import string_buffers
@@ -158,7 +158,6 @@ def text_of(value: Any, unit: Unit, place: str) -> str:
 
 
 def _why_no_text(value: Any) -> str:
-    """Say what a value is that has no text."""
     if isinstance(value, (float, np.floating)) and value == value:  # noqa: PLR0124 - NaN
         return "is a floating-point number so large that it stands for several; write it as a whole number"
     if isinstance(value, (bytes, str)) and value.strip():
@@ -251,11 +250,6 @@ def scope_of(given: str | Sequence[str] | Mapping[str, str] | None, *, scoped: b
     if scoped and (len(units) != 1 or units[0].column is None):
         raise UnsetError("pseudonyms = 'unit': name one column whose values are the units, such as customer_id.")
     return units[0] if scoped else None
-
-
-def chosen(values: Values, at: Sequence[int]) -> Any:
-    """Return the values at some places."""
-    return values.take(pa.array(at, pa.int64())) if hasattr(values, "take") else [values[place] for place in at]
 
 
 def scopes_of(values: Values, unit: Unit, texts: pa.Array, rows: Sequence[int], place: str) -> list[str]:

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.schedule_state import Finished
-from corpusveil.storage import files
+from corpusveil.storage import disk, files
 from corpusveil.storage.records import Records
 
 STARTS = "starts.jsonl"
@@ -78,7 +78,7 @@ def _note(start: Start, state: Records, name: str, metrics: str | None) -> None:
     line, address = f"{json.dumps(values | {'time': when})}\n".encode(), state.address(STARTS)
     if files.is_local(address):  # added at once, as to a log: several starts may end together
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
-        with open(os.open(files.resolve(address)[1], flags, files.PRIVATE_MODE), "wb") as file:
+        with open(os.open(files.resolve(address)[1], flags, disk.PRIVATE_MODE), "wb") as file:
             file.write(line)
     else:
         lines = (files.read_if_there(address) or b"").splitlines(keepends=True)

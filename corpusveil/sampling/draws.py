@@ -20,12 +20,11 @@ from typing import Any, Self
 import numpy as np
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 
-from corpusveil.arrays import Int64, Integers, UInt8, UInt64
+from corpusveil.arrays import Int64, Integers, Scratch, UInt8, UInt64
 from corpusveil.compiled import compiled, njit, u
 from corpusveil.errors import BadTypeError, ChangedError
 from corpusveil.sampling.blake2b import keyed_digests
 from corpusveil.sampling.keys import Key
-from corpusveil.scratch import Scratch
 
 AES_BYTES = 16
 _SIZE = struct.Struct("<Q")

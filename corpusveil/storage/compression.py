@@ -33,7 +33,7 @@ def codec_of(name: str) -> Codec:
 def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
     """Yield the uncompressed content of a file. Raises UserError when the file is cut short or damaged."""
     source: Any = file
-    raw = _Raw(file)
+    raw = Counted(file)
     if codec == ".gz":
         source = igzip.IGzipFile(fileobj=cast("Any", raw))
     elif codec == ".zst":
@@ -41,7 +41,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
     try:
         while chunk := source.read(CHUNK_BYTES):
             yield chunk
-        if codec and raw.is_empty:
+        if codec and not raw.taken:
             raise BadFileError(
                 f"{name}: the file has 0 bytes, and a {NAMES[codec]} file never has; its upload has probably failed. "
                 "Fetch or make it again."
@@ -85,20 +85,20 @@ def check(file: IO[bytes], name: str, codec: Codec) -> None:
             pass
 
 
-class _Raw(io.RawIOBase):
-    """A file that knows whether anything was in it."""
+class Counted(io.RawIOBase):
+    """A file that counts the bytes that are ``read`` from it, and stays open when this is closed."""
 
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
         self._file = file
-        self.is_empty = True
+        self.taken = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._file.read(size)
-        self.is_empty = self.is_empty and not data
+        self.taken += len(data)
         return data
 
     def readinto(self, buffer: Any, /) -> int:
@@ -125,7 +125,7 @@ class Blocks:
         """Write a part of a block."""
         if self._codec == ".zst":
             self._block = self._block or pa.CompressedOutputStream(
-                pa.PythonFile(_LeftOpen(self._file), mode="w"), "zstd"
+                pa.PythonFile(LeftOpen(self._file), mode="w"), "zstd"
             )
             self._block.write(data)
         elif self._codec == ".gz":
@@ -143,13 +143,16 @@ class Blocks:
         self._block = None
 
 
-class _LeftOpen:
+class LeftOpen:
     """A file for Arrow to write to, which closes what it is given."""
 
     closed = False
 
     def __init__(self, file: Any) -> None:
-        self.write = file.write
+        self._file = file
+
+    def write(self, data: Any) -> Any:
+        return self._file.write(data)
 
     def flush(self) -> None: ...
 

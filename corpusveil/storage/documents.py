@@ -52,22 +52,19 @@ class Documents:
             return self
         there = self.texts.is_valid()
         at = np.flatnonzero(np.asarray(there)).tolist()
-
-        def chosen(values: Any) -> Any:
-            if values is None:
-                return None
-            return values.take(pa.array(at, pa.int64())) if _is_arrow(values) else [values[k] for k in at]
-
         return Documents(
-            self.texts.filter(there), chosen(self.identities), self.column,
-            {name: chosen(column) for name, column in self.values.items()}, chosen(self.scopes), chosen(self.known),
-            chosen(self.rows), self.place,
+            self.texts.filter(there), chosen(self.identities, at), self.column,
+            {name: chosen(column, at) for name, column in self.values.items()}, chosen(self.scopes, at),
+            chosen(self.known, at), chosen(self.rows, at), self.place,
         )  # fmt: skip
 
 
-def _is_arrow(values: Any) -> bool:
-    return isinstance(values, (pa.Array, pa.ChunkedArray))
+def chosen(values: Any, at: Sequence[int]) -> Any:
+    """Return the values at some places, None of None."""
+    if values is None:
+        return None
+    return values.take(pa.array(at, pa.int64())) if hasattr(values, "take") else [values[place] for place in at]
 
 
 def _slice(column: Any, first: int, last: int) -> Any:
-    return column.slice(first, last - first) if _is_arrow(column) else column[first:last]
+    return column.slice(first, last - first) if hasattr(column, "slice") else column[first:last]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol
 
 from corpusveil.registry import Registry
 from corpusveil.waiting import reached
@@ -35,7 +35,8 @@ def total(parts: Iterable[Measured | None]) -> dict[str, int]:
 class Engine(Protocol):
     """Maps a function over tasks, on any machine; the result is what the function writes.
 
-    Function and tasks are picklable. A task may be tried several times, also in parallel: it is safe to repeat.
+    Function and tasks are picklable. A task may be tried several times, also in parallel: it is safe to repeat. A
+    method ``check``, if there is one, raises UserError if settings or packages prevent the engine from running.
     """
 
     def slots(self) -> int:
@@ -59,14 +60,6 @@ class Here:
         return total(done)
 
 
-@runtime_checkable
-class Checking(Engine, Protocol):
-    """An engine that can check, before anything is written, whether it will run."""
-
-    def check(self) -> None:
-        """Raise UserError if its settings, or the installed packages, prevent it from running."""
-
-
 ENGINES: Registry[type[Engine]] = Registry("engine")
 
 
@@ -79,6 +72,6 @@ def make_engine(name: str, **settings: Any) -> Engine:
     """Return an engine with these settings, ready to run. Raises UserError for an unknown engine, and if it cannot."""
     given = {setting: tuple(value) if isinstance(value, list) else value for setting, value in settings.items()}
     made = ENGINES.find(name)(**given)
-    if isinstance(made, Checking):
+    if hasattr(made, "check"):
         made.check()
     return made

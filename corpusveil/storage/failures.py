@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-import sys
-import threading
 import tokenize
 from collections.abc import Iterator
 from typing import Literal
@@ -22,6 +20,7 @@ from corpusveil.errors import (
     changed_while_read,
     file_in_the_way,
 )
+from corpusveil.waiting import unless_done_in, write
 
 PATIENCE_SECONDS = 5.0
 Doing = Literal["read", "written", "listed", "removed"]
@@ -70,24 +69,15 @@ def failing(url: str, doing: Doing) -> Iterator[None]:
     and share no exceptions, so exceptions are recognized by name. Raises UserError if running again cannot help,
     otherwise WorkError. Says on standard error, once, that a store does not answer: clients ask again in silence.
     """
-    timer = threading.Timer(PATIENCE_SECONDS, _say, (url,))
-    timer.daemon = True
-    if "://" in url:
-        timer.start()
+    said = f"waiting: {url} has not answered for {PATIENCE_SECONDS:.0f} s, and is asked again\n"
+    at_store = unless_done_in(PATIENCE_SECONDS, lambda: write(said)) if "://" in url else contextlib.nullcontext()
     try:
-        yield
+        with at_store:
+            yield
     except CorpusveilError:
         raise
     except Exception as error:  # noqa: BLE001 - clients raise what they like
         raise _sentence(error, url, doing) from None
-    finally:
-        timer.cancel()
-
-
-def _say(url: str) -> None:
-    with contextlib.suppress(OSError, ValueError):  # closed: then nobody waits
-        sys.stderr.write(f"waiting: {url} has not answered for {PATIENCE_SECONDS:.0f} s, and is asked again\n")
-        sys.stderr.flush()
 
 
 def code_of(error: BaseException) -> str:

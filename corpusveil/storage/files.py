@@ -1,8 +1,7 @@
 """Files at any fsspec URL: whole or not at all.
 
-A write becomes visible only when it is complete. On a local disk that is a hidden temporary file, flushed to the
-disk and renamed; object stores show an object only after its upload has been completed. What a store answers is never
-taken from a cache: other processes write too.
+A write becomes visible only when it is complete (``disk.py``, ``remote.py``). What a store answers is never taken from
+a cache: other processes write too.
 """
 
 from __future__ import annotations
@@ -14,29 +13,25 @@ import io
 import os
 import posixpath
 import re
-import stat
 import time
-import uuid
 from collections.abc import Iterator
+from datetime import datetime
 from typing import IO, Any, cast
 
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import AccessError, AddressError, StoreError, file_in_the_way, not_writable, of_other_type
-from corpusveil.storage import failures
+from corpusveil.errors import AddressError, file_in_the_way, not_writable, of_other_type
+from corpusveil.storage import disk, failures
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
 
-PRIVATE_MODE = 0o600
-PUBLIC_MODE = 0o644
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{32}\.part")
 _BUFFER = 1 << 20
 _COPIED = 8 << 20
 _CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
 _TAKEN = {"PreconditionFailed", "412", "BlobAlreadyExists", "UnauthorizedBlobOverwrite"}
 _CREATE_SECONDS = 20.0
-_ATTEMPTS = 100
 _PLAIN_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
 _disk = functools.cache(LocalFileSystem)
 _SYNONYM = re.compile(rf"^({'|'.join(_PLAIN_SCHEMES)})(?=://)")
@@ -131,6 +126,18 @@ def size(url: str) -> int | None:
     return None if there is None or there["type"] == "directory" else int(there["size"])
 
 
+def written(there: dict[str, Any]) -> float | None:
+    """Return the time of the last write in what a file system says, in seconds since the epoch, by its own clock."""
+    names = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
+    when = next((there[name] for name in names if there.get(name) is not None), None)
+    if isinstance(when, str):  # Google's
+        try:
+            when = datetime.fromisoformat(when)
+        except ValueError:
+            return None
+    return when.timestamp() if isinstance(when, datetime) else when
+
+
 def listing(url: str, *, folders: bool = False) -> list[str]:
     """Return the names (not paths) of the plain files directly in the folder ``url``, sorted; none, no folder: [].
 
@@ -165,22 +172,6 @@ def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
     )
 
 
-class _LocalReader(io.FileIO):
-    """A local file whose failing reads say that they are reads, and of what."""
-
-    def __init__(self, path: str) -> None:
-        with failing(path, "read"):
-            super().__init__(path, "rb")
-
-    def readinto(self, buffer: Any, /) -> int:
-        with failing(str(self.name), "read"):
-            return super().readinto(buffer) or 0
-
-    def readall(self) -> bytes:
-        with failing(str(self.name), "read"):
-            return super().readall() or b""
-
-
 def refuse_hub(url: str) -> None:
     """Raise UserError for an address at the Hugging Face Hub, where each write would be a commit."""
     if url.startswith("hf://"):
@@ -194,7 +185,7 @@ def open_read(url: str) -> IO[bytes]:
     """Open a file for reading. It reads whole, or raises UserError or WorkError, never OSError."""
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        return io.BufferedReader(_LocalReader(path), _BUFFER)
+        return io.BufferedReader(disk.Reader(path), _BUFFER)
     return io.BufferedReader(RemoteReader(fs, path, url), _BUFFER * 8)
 
 
@@ -226,15 +217,8 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     refuse_hub(url)
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        try:
-            with _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
-                yield file
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(hidden, path)
-                _flush_folder(os.path.dirname(path))
-        except OSError as error:
-            raise StoreError(f"{path}: could not be written ({error.strerror}).") from error
+        with disk.writing(path, private=private) as file:
+            yield file
         return
     writer = RemoteWriter(fs, path, url)
     try:
@@ -242,53 +226,6 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
         writer.commit()
     finally:
         writer.discard()
-
-
-@contextlib.contextmanager
-def _hidden(path: str, mode: int) -> Iterator[tuple[IO[bytes], str]]:
-    """Open a hidden file beside ``path`` under a name of its own, which is gone at the end of the block."""
-    folder, name = os.path.split(path)
-    hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
-    descriptor = _open_hidden(folder, hidden, mode)
-    try:
-        with os.fdopen(descriptor, "wb", buffering=1 << 20) as file:
-            yield file, hidden
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(hidden)
-
-
-def _open_hidden(folder: str, hidden: str, mode: int) -> int:
-    """Make a hidden file under a lock that tells ``sweep`` that its writer lives; return its descriptor.
-
-    Another process may sweep it before the lock is had, or remove the folder while it is empty: then it is made again.
-    """
-    for _ in range(_ATTEMPTS):
-        make_folder(folder, private=mode == PRIVATE_MODE)
-        try:
-            descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-        except FileNotFoundError:
-            continue
-        except PermissionError:
-            raise not_writable(folder) from None
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-        if os.fstat(descriptor).st_nlink:
-            return descriptor
-        os.close(descriptor)
-    raise StoreError(
-        f"{folder}: this folder or its files are removed repeatedly by another program; run the same command again."
-    )
-
-
-def _flush_folder(path: str) -> None:
-    """Let the names in a folder survive a loss of power, as their files do."""
-    with contextlib.suppress(OSError):  # a file system that flushes no folders
-        descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def sweep(url: str, name: str = "", *, below: bool = False) -> None:
@@ -314,15 +251,7 @@ def sweep(url: str, name: str = "", *, below: bool = False) -> None:
 def missing_folders(url: str) -> list[str]:
     """Return the local folders, the uppermost first, that would have to be made for one; none at a store."""
     fs, path = resolve(url)
-    return _missing(path) if isinstance(fs, LocalFileSystem) else []
-
-
-def _missing(path: str) -> list[str]:
-    missing: list[str] = []
-    while path and not os.path.isdir(path):
-        missing.insert(0, path)
-        path = os.path.dirname(path)
-    return missing
+    return disk.missing_folders(path) if isinstance(fs, LocalFileSystem) else []
 
 
 def refuse_links(*urls: str) -> None:
@@ -334,39 +263,6 @@ def refuse_links(*urls: str) -> None:
                 f"{path}: this is a symbolic link, which is not followed; replace it by a folder, or choose "
                 "another path."
             )
-
-
-def make_folder(path: str, *, private: bool = False) -> None:
-    """Create a folder and its parents, which only this user writes to; a private one is closed to others altogether."""
-    path = path.rstrip("/") or path[:1] or "."
-    try:
-        for level in _missing(path):
-            try:
-                os.mkdir(level, 0o700 if private and level == path else 0o755)
-            except FileExistsError:  # another process made it just now; or a file, on which more fails
-                continue
-            except FileNotFoundError:  # another process removed what it lies in, which was empty
-                continue
-            _flush_folder(os.path.dirname(level))
-    except PermissionError:
-        raise AccessError(f"{path}: there is no permission to create this folder.") from None
-    except NotADirectoryError:
-        pass
-    except OSError as error:
-        raise StoreError(f"{path}: this folder could not be created ({error.strerror}).") from None
-    if _in_the_way(path):
-        raise file_in_the_way(path)
-
-
-def _in_the_way(path: str) -> bool:
-    """Return whether there is something that is no folder, here or above, and not just a folder that is gone again."""
-    while True:
-        try:
-            mode = os.lstat(path).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            path = os.path.dirname(path) or "."
-        else:
-            return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))
 
 
 def check_folder(url: str) -> None:
@@ -381,11 +277,6 @@ def check_folder(url: str) -> None:
         raise file_in_the_way(at)
     if not os.access(at, os.W_OK | os.X_OK):
         raise not_writable(at)
-
-
-def private_opener(path: str, flags: int) -> int:
-    """Open a local file that only this user reads; what ``open`` takes as its opener."""
-    return os.open(path, flags, PRIVATE_MODE)
 
 
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:
@@ -410,10 +301,8 @@ def create_bytes(url: str, data: bytes, *, private: bool = False) -> bool:
     """
     refuse_hub(url)
     fs, path = resolve(url)
-    if isinstance(fs, LocalFileSystem):
-        made = _local_create(path, data, private=private)
-    else:
-        made = _create(fs, path, data, url)
+    is_local = isinstance(fs, LocalFileSystem)
+    made = disk.create(path, data, private=private) if is_local else _create(fs, path, data, url)
     return made or read_if_there(url) == data
 
 
@@ -434,19 +323,6 @@ def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
                 time.sleep(0.2)  # another conditional write is just being decided
             else:
                 return True
-
-
-def _local_create(path: str, data: bytes, *, private: bool) -> bool:
-    with failing(path, "written"), _hidden(path, PRIVATE_MODE if private else PUBLIC_MODE) as (file, hidden):
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-        try:
-            os.link(hidden, path)
-        except FileExistsError:
-            return False
-        _flush_folder(os.path.dirname(path))
-    return True
 
 
 def remove(url: str) -> None:

@@ -19,7 +19,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.errors import StoreError, UserError
 from corpusveil.ownership import refuse_others
-from corpusveil.storage import files
+from corpusveil.storage import disk, files
 
 _NOTE = ".output"
 """The ending of the note next to an output's own key."""
@@ -66,7 +66,7 @@ def cache_folder(*parts: str) -> Path:
     try:
         for part in ("", *parts):
             folder = folder / part
-            files.make_folder(str(folder), private=True)
+            disk.make_folder(str(folder), private=True)
             refuse_others(folder, link=not part)
     except UserError as error:
         raise type(error)(f"{str(error).rstrip('.')}; set CORPUSVEIL_CACHE to a folder of yours.") from None
@@ -102,9 +102,7 @@ def _fetch(url: str, names: list[str], target: Path) -> None:
     fetched.mkdir(mode=0o700)
     try:
         for name in names:
-            with files.open_read(files.join(url, name)) as source, open(fetched / name, "wb") as copy:
-                os.fchmod(copy.fileno(), files.PRIVATE_MODE)
-                shutil.copyfileobj(source, copy, 8 << 20)
+            files.copy_file(files.join(url, name), str(fetched / name), private=True)
         fetched.rename(target)
     finally:
         shutil.rmtree(fetched, ignore_errors=True)

@@ -9,7 +9,6 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
@@ -101,7 +100,7 @@ def find_shards(
         base = _root(root, list(entries))
     shards = [
         InputShard(
-            url, posixpath.relpath(path, base or "."), int(entry["size"] or 0), _stamp(entry), _modified(entry),
+            url, posixpath.relpath(path, base or "."), int(entry["size"] or 0), _stamp(entry), files.written(entry),
             bool(entry.get("islink")),
         )
         for path, (url, entry) in zip(paths, entries.items(), strict=True)
@@ -130,17 +129,6 @@ def _of_other_form(entries: Iterable[str], form: str) -> dict[str, str]:
 def _stamp(entry: Listed) -> str:
     names = ("ETag", "etag", "generation", "LastModified", "last_modified", "updated", "mtime", "created")
     return " ".join(str(entry[name]) for name in names if entry.get(name) is not None)
-
-
-def _modified(entry: Listed) -> float | None:
-    names = ("mtime", "LastModified", "last_modified", "updated", "created")
-    written = next((entry[name] for name in names if entry.get(name) is not None), None)
-    if isinstance(written, str):  # Google's
-        try:
-            written = datetime.fromisoformat(written)
-        except ValueError:
-            return None
-    return written.timestamp() if isinstance(written, datetime) else written
 
 
 def _root(root: str, urls: Sequence[str]) -> str:

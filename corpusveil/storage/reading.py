@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
 from itertools import takewhile
+from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +18,7 @@ from corpusveil.choices import Separator
 from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError, listed
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
+from corpusveil.storage.records import WARNING, Records
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
 
@@ -179,3 +182,58 @@ def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside, lacking: Seq
         with files.open_read(task.url) as file:
             compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
         raise
+
+
+def _line(value: dict[str, Any]) -> bytes:
+    return (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def _address(records: Records, record_name: str) -> str:
+    return records.address("quarantine", f"{record_name.removesuffix('.json')}.jsonl")
+
+
+class Quarantine(contextlib.ExitStack):
+    """A context in which one task sets rows aside among the private records: a JSON line for each, with its content.
+
+    The complete file appears if the context ends without an error.
+    """
+
+    def __init__(self, records: Records, record_name: str) -> None:
+        super().__init__()
+        self._url = _address(records, record_name)
+        self._file: Any = None
+        self.rows = 0
+        self.first = ""
+
+    def add(self, bad: BadRow, sentence: str) -> None:
+        if self._file is None:
+            self._file = self.enter_context(files.open_write(self._url, private=True))
+            self._file.write(_line({"_": WARNING}))
+            self.first = sentence
+        self.rows += 1
+        content = None if bad.content is None else bad.content.decode("utf-8", "backslashreplace")
+        self._file.write(_line({"row": bad.number + 1, "why": bad.why, "content": content}))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
+    ) -> bool:
+        if kind is None and self._file is None:
+            files.remove(self._url)  # from an earlier content of the input
+        return bool(super().__exit__(kind, error, trace))
+
+    @staticmethod
+    def join(records: Records, pieces: Sequence[str], whole: str) -> None:
+        """Join the rows that the pieces of a shard set aside."""
+        addresses = [address for piece in pieces if files.exists(address := _address(records, piece))]
+        target = _address(records, whole)
+        if not addresses:
+            files.remove(target)
+            return
+        with files.open_write(target, private=True) as file:
+            for number, address in enumerate(addresses):
+                with files.open_read(address) as part:
+                    warning = part.readline()
+                    if not number:
+                        file.write(warning)
+                    while data := part.read(1 << 20):
+                        file.write(data)

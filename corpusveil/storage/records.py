@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadRecordError
-from corpusveil.storage import files
+from corpusveil.storage import disk, files
 
 RUN_VERSION = 1
 """The format of a run's records."""
@@ -199,7 +199,7 @@ class Records:
     def close(self) -> None:
         """Make the folder, unless it exists; on a disk it is closed to other users."""
         if files.is_local(self.url):
-            files.make_folder(files.absolute(self.url), private=True)
+            disk.make_folder(files.absolute(self.url), private=True)
 
     def write(self, name: str, record: Record) -> None:
         """Write one record, completely or not at all."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -165,33 +164,22 @@ def _about_rows(url: str, form: str) -> int:
         return lines
 
 
-class KeyedReader(io.RawIOBase):
+class KeyedReader(compression.Counted):
     """A file that computes a keyed BLAKE2b of everything read from it."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:
-        super().__init__()
-        self._file = file
+        super().__init__(file)
         self._state = hashlib.blake2b(digest_size=16, key=key)
         self._ended = False
-        self._taken = 0
-
-    def readable(self) -> bool:
-        return True
 
     def read(self, size: int = -1, /) -> bytes:
-        data = self._file.read(size)
+        data = super().read(size)
         self._state.update(data)
-        self._taken += len(data)
         return data
 
     def share(self, size: int) -> float:
         """Return how much of a file of ``size`` bytes was read; 0 if all of it was, to seek in it."""
-        return 0.0 if self._ended or not size else min(1.0, self._taken / size)
-
-    def readinto(self, buffer: Any, /) -> int:
-        data = self.read(len(buffer))
-        buffer[: len(data)] = data
-        return len(data)
+        return 0.0 if self._ended or not size else min(1.0, self.taken / size)
 
     def digest(self) -> str:
         """Read the rest, and return the digest of the whole file, hexadecimal."""
@@ -219,20 +207,18 @@ def plain_digest(url: str) -> str:
         return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
 
 
-class CountingFile:
+class CountingFile(compression.LeftOpen):
     """A file that computes the SHA-256 of everything written to it, and records whether anything was."""
 
-    closed = False
-
     def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
+        super().__init__(file)
         self._state = hashlib.sha256()
         self._is_empty = True
 
-    def write(self, data: Any) -> int:
+    def write(self, data: Any) -> Any:
         self._state.update(data)
         self._is_empty = self._is_empty and not len(data)
-        return self._file.write(data)
+        return super().write(data)
 
     def end_shard(self, suffix: str) -> None:
         """Finish a shard of a format that needs it, even if nothing was written."""
@@ -240,11 +226,6 @@ class CountingFile:
             blocks = compression.Blocks(self, compression.codec_of(suffix))
             blocks.write(b"")
             blocks.end()
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None:
-        """Leave the file open."""
 
     def digest(self) -> str:
         return self._state.hexdigest()

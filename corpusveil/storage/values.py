@@ -17,8 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.errors import ColumnError, listed
-from corpusveil.storage.nested import Path
-from corpusveil.storage.nested_columns import list_sizes
+from corpusveil.storage.nested import Path, list_sizes
 from corpusveil.storage.rows import JSON, Batch
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -60,17 +59,14 @@ def as_strings(column: pa.Array) -> pa.Array:
     return _scalars(column)
 
 
-def refuse_unsaid(names: Sequence[str], kept: Sequence[pa.Array], file: str, form: str, *, bare: bool = False) -> None:
-    """Raise ColumnError for the first kept column with what JSON cannot say.
-
-    In ``bare`` cells of CSV, NaN is a text as any other.
-    """
+def refuse_unsaid(names: Sequence[str], kept: Sequence[pa.Array], file: str, language: str) -> None:
+    """Raise ColumnError for the first kept column with what JSON cannot say, or CSV, in whose cells NaN is a text."""
     for name, column in zip(names, kept, strict=False):  # all further fields of JSON have no name here, nor a type
-        if bare and pa.types.is_floating(column.type):
+        if language == "CSV" and pa.types.is_floating(column.type):
             continue
         if (what := _unsaid(column)) is not None:
             raise ColumnError(
-                f"{file}: the kept column {name!r} has {what}, which {form} cannot say; write Parquet, change the "
+                f"{file}: the kept column {name!r} has {what}, which {language} cannot say; write Parquet, change the "
                 "column, or leave it out."
             )
 

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from corpusveil.arrays import Scratch
 from corpusveil.choices import Hyphens
 from corpusveil.compiled import for_loops
 from corpusveil.errors import ColumnError, SizeError
-from corpusveil.scratch import Scratch
 from corpusveil.text import languages
 from corpusveil.text.folding import composed
 from corpusveil.text.tokenizer_loop import scan

@@ -25,8 +25,7 @@ from corpusveil.errors import (
     listed,
     no_column,
 )
-from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
-from corpusveil.storage.nested_columns import filled, flat, leaf_type
+from corpusveil.storage.nested import Path, Places, changed, column_of, filled, flat, leaf_type, path_of
 from corpusveil.storage.rows import Columns
 
 

@@ -29,8 +29,7 @@ from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import scope_of
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.nested import column_of, path_of
-from corpusveil.storage.nested_columns import filled, flat, leaf_type
+from corpusveil.storage.nested import column_of, filled, flat, leaf_type, path_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
 from corpusveil.transforms.handshake import refuse_other_python

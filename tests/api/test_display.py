@@ -118,9 +118,9 @@ def test_what_is_not_private_is_said_first(space: cv.Space) -> None:
 def test_html_is_escaped() -> None:
     """A corpus may be called anything, and a word may be markup."""
     evil = "<script>alert(1)</script>"
-    card = Card(evil, [(evil, evil), (evil, [evil])], [Table([evil], [[evil]], evil)])
+    card = Card(evil, [(evil, evil), (evil, [evil])], [Table([evil], [[evil]])])
     page = Checker()
     page.feed(card.html())
-    assert page.tags == {"div", "strong", "table", "tr", "th", "td", "caption", "thead", "tbody"}
-    assert page.said.count(evil) == 8
-    assert card.text().count(evil) == 8
+    assert page.tags == {"div", "strong", "table", "tr", "th", "td", "thead", "tbody"}
+    assert page.said.count(evil) == 7
+    assert card.text().count(evil) == 7

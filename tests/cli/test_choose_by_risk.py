@@ -15,8 +15,8 @@ import corpusveil as cv
 from corpusveil.pipelines import resolve
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import QUIET, command, fails, succeeds
-from tests.cli.test_run import save
-from tests.engines.corpora import TEST_KEY, data_files
+from tests.cli.test_run import basic, save
+from tests.engines.corpora import TEST_KEY, data_files, manifest
 from tests.language.random_texts import WORDS, corpus, sample_file
 
 
@@ -62,20 +62,8 @@ def asked(public: Path, risk: str = "0.6") -> list[str]:
     return ["--risk", risk, "--model", str(public / "model")]
 
 
-def manifest(output: str | Path) -> dict[str, Any]:
-    made: dict[str, Any] = json.loads((Path(output) / "manifest.json").read_text())
-    return made
-
-
 def settings(public: Path, **budget: Any) -> dict[str, dict[str, Any]]:
-    return {
-        "corpus": {"input": ["in"], "name": "news"},
-        "space": {"path": str(public / "space")},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": budget,
-        "key": {"path": "release.key"},
-        "output": {"path": "out"},
-    }
+    return basic(corpus={"input": ["in"], "name": "news"}, space={"path": str(public / "space")}, budget=budget)
 
 
 @functools.cache
@@ -193,4 +181,4 @@ def test_a_schedule_has_one_epsilon_for_its_life(public: Path, folder: Path, mon
     for number in (1, 2, 3):
         written = manifest(folder / "out" / f"run-{number:05d}")
         assert written["configuration"]["budget"]["epsilon"] == found.epsilon
-        assert written["risk"]["measured"] == found.measured
+        assert written["risk"] == found.as_dict()

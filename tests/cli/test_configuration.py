@@ -12,7 +12,7 @@ import corpusveil as cv
 from corpusveil.cli.derived import settings_of
 from corpusveil.pipelines.settings.toml import read
 from tests.calls import QUIET, refused, succeeds
-from tests.cli.test_run import save, whole
+from tests.cli.test_run import basic, save, whole
 from tests.engines.corpora import WORDS, make_space
 
 
@@ -23,10 +23,7 @@ class TestBothCallers:
         return {"input": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
 
     def test_in_its_own_names(self, tmp_path: Path) -> None:
-        values: dict[str, dict[str, Any]] = {
-            "corpus": {"input": ["in"]}, "space": {"path": "s"}, "mechanism": {"name": "ring-geometric"},
-            "budget": {"epsilon": 1.0}, "output": {"path": "o"},
-        }  # fmt: skip
+        values = basic()
         for option, value, place, code, on_call, in_file in (
             ("master", "local", "engine.master", "conflicting-settings", ["--master", "--engine"], ["engine.name"]),
             ("epsilon", -1.0, "budget.epsilon", "wrong-value", ["--epsilon -1.0"], ["= -1.0"]),
@@ -49,16 +46,10 @@ def ground(tmp_path: Path) -> Path:
     (folder / "in" / "a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
     make_space(tmp_path / "releases" / "space")
     cv.Key.generate().save(folder / "release.key")
-    values: dict[str, dict[str, Any]] = {
-        "corpus": {"input": ["./in/*.jsonl"], "root": "in"},
-        "space": {"path": "../space"},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
-        "key": {"path": "release.key"},
-        "ledger": {"path": "ledger"},
-        "output": {"path": "out", "records": "records"},
-        "schedule": {"state": "state"},
-    }
+    values = basic(
+        corpus={"input": ["./in/*.jsonl"], "root": "in"}, space={"path": "../space"}, ledger={"path": "ledger"},
+        output={"path": "out", "records": "records"}, schedule={"state": "state"},
+    )  # fmt: skip
     save(folder / "s.toml", values)
     return tmp_path
 

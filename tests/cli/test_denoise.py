@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
 from tests.calls import fails, succeeds
-from tests.engines.corpora import TEST_KEY, data_files, encode, make_space, read_shard, release_files, rows, write_shard
+from tests.cli.test_preview import make_public
+from tests.engines.corpora import data_files, manifest, read_shard, release_files, rows, write_shard
 
 
 @dataclass(frozen=True)
@@ -37,24 +36,12 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     made = Made(tmp_path_factory.mktemp("made"))
-    make_space(made.folder / "space")
-    (made.folder / "public.jsonl").write_bytes(encode(rows(800, 90, words=20)))
-    (made.folder / "key").touch(mode=0o600)
-    (made.folder / "key").write_bytes(TEST_KEY)
+    make_public(made.folder, 800)
     for number in range(2):
         write_shard(made.folder / "in" / f"{number}.jsonl", [*rows(60, number), {"text": None}])
-    quiet = ["--progress", "none"]
-    counts = ["--min-count", "1", "--output", made.at("counts"), *quiet]
-    succeeds("count", made.at("public.jsonl"), *counts)
-    succeeds("model", "--counts", made.at("counts"), "--output", made.at("model"), *quiet)
     assert made.privatize(made.at("in"), "released", "--ledger", made.at("ledger")) == 0
     succeeds(*made.denoise(made.at("released"), made.at("readable")))
     return made
-
-
-def manifest(folder: str) -> dict[str, Any]:
-    written: dict[str, Any] = json.loads(Path(folder, "manifest.json").read_text())
-    return written
 
 
 class TestTheLedger:

@@ -19,6 +19,7 @@ from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import forecast
 from tests.calls import QUIET, fails, succeeds
+from tests.cli.test_run import basic, save
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 
@@ -110,12 +111,9 @@ def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
 
 def toml(folder: Path, space: Space, cap: float, **corpus: str) -> str:
     """Write a configuration whose paths are relative to the folder that it is run in; return its path."""
-    lines = ["[corpus]", 'input = ["in"]', *(f'{name} = "{value}"' for name, value in corpus.items())]
-    lines += ["[space]", f'path = "{space.url}"', "[mechanism]", 'name = "ring-geometric"', "[budget]", "epsilon = 1.0"]
-    lines += ["[key]", 'path = "release.key"', "[ledger]", 'path = "ledger"', 'unit = ["content"]', f"cap = {cap}"]
-    lines.append("[output]")
-    (folder / "run.toml").write_text("\n".join([*lines, f'path = "out-{cap:g}"']) + "\n")
-    return str(folder / "run.toml")
+    ledger, output = {"path": "ledger", "unit": ["content"], "cap": cap}, {"path": f"out-{cap:g}"}
+    values = basic(corpus={"input": ["in"], **corpus}, space={"path": space.url}, ledger=ledger, output=output)
+    return save(folder / "run.toml", values)
 
 
 @pytest.fixture

@@ -7,24 +7,27 @@ from pathlib import Path
 
 import pytest
 
+import corpusveil as cv
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.pipelines.preview import PRIVATE
 from tests.calls import QUIET, succeeds
-from tests.engines.corpora import TEST_KEY, WORDS, encode, make_space, read_shard, release_files, rows, write_shard
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, read_shard, release_files, rows, write_shard
+
+
+def make_public(folder: Path, documents: int) -> None:
+    """Make a space, a key, and a language model of public text."""
+    make_space(folder / "space")
+    cv.Key(TEST_KEY).save(folder / "key")
+    write_shard(folder / "public.jsonl", rows(documents, 90, words=20))
+    succeeds("count", folder / "public.jsonl", "--min-count", "1", "--output", folder / "counts", *QUIET)
+    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *QUIET)
 
 
 @pytest.fixture(scope="module")
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a space, a language model, a key and a corpus of eight documents."""
     folder = tmp_path_factory.mktemp("preview")
-    make_space(folder / "space")
-    (folder / "public.jsonl").write_bytes(encode(rows(400, 90, words=20)))
-    quiet = ["--progress", "none"]
-    counts = ["--min-count", "1", "--output", str(folder / "counts"), *quiet]
-    succeeds("count", folder / "public.jsonl", *counts)
-    succeeds("model", "--counts", folder / "counts", "--output", folder / "model", *quiet)
-    (folder / "key").touch(mode=0o600)
-    (folder / "key").write_bytes(TEST_KEY)
+    make_public(folder, 400)
     write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
     return folder
 

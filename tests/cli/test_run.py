@@ -58,6 +58,15 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
     }  # fmt: skip
 
 
+def basic(**more: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the settings of a small release, in folders beside their file, with other sections or ``more``."""
+    values: dict[str, dict[str, Any]] = {
+        "corpus": {"input": ["in"]}, "space": {"path": "space"}, "mechanism": {"name": "ring-geometric"},
+        "budget": {"epsilon": 1.0}, "key": {"path": "release.key"}, "output": {"path": "out"},
+    }  # fmt: skip
+    return {**values, **more}
+
+
 def save(path: Path, values: dict[str, dict[str, Any]]) -> str:
     lines = []
     for section, keys in values.items():

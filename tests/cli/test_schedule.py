@@ -19,7 +19,7 @@ from corpusveil.pipelines import schedule
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, fails, succeeds
-from tests.cli.test_run import save
+from tests.cli.test_run import basic, save
 from tests.engines.corpora import WORDS, make_space, release_files
 
 
@@ -39,17 +39,11 @@ def touch(folder: Path, name: str) -> None:
     os.utime(path, ns=(0, path.stat().st_mtime_ns + 3600 * 10**9))
 
 
-def settings(folder: Path) -> dict[str, dict[str, Any]]:
-    return {
-        "corpus": {"input": [f"{folder}/in"], "id": "key", "name": "news"},
-        "space": {"path": f"{folder}/space"},
-        "mechanism": {"name": "ring-geometric"},
-        "budget": {"epsilon": 1.0},
-        "key": {"path": f"{folder}/release.key"},
-        "ledger": {"path": f"{folder}/ledger", "unit": ["key"]},
-        "output": {"path": f"{folder}/out", "records": f"{folder}/records"},
-        "schedule": {},
-    }
+def settings() -> dict[str, dict[str, Any]]:
+    return basic(
+        corpus={"input": ["in"], "id": "key", "name": "news"}, ledger={"path": "ledger", "unit": ["key"]},
+        output={"path": "out", "records": "records"}, schedule={},
+    )  # fmt: skip
 
 
 @pytest.fixture
@@ -57,7 +51,7 @@ def ground(tmp_path: Path) -> Path:
     make_space(tmp_path / "space")
     cv.Key.generate().save(tmp_path / "release.key")
     lines(tmp_path, "day-1/a.jsonl", 1, 2)
-    save(tmp_path / "s.toml", settings(tmp_path))
+    save(tmp_path / "s.toml", settings())
     return tmp_path
 
 
@@ -100,7 +94,7 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
         ("schedule", {"state": f"{ground}/out/state"}, "overlapping-paths"),
         ("denoise", {"path": f"{ground}/records/run", "model": f"{ground}/model"}, "overlapping-paths"),
     ):  # fmt: skip
-        values = settings(ground)
+        values = settings()
         values[section] = given or {}
         if given is None:
             del values[section]
@@ -138,7 +132,7 @@ class TestWhatIsNew:
         assert counted(ground, 1, 2) == 3
 
     def test_without_an_id_a_changed_shard_is_told_before_with_what_it_released(self, ground: Path) -> None:
-        values = settings(ground)
+        values = settings()
         del values["corpus"]["id"]
         save(ground / "s.toml", values)
         assert "rows are identified by their place" in start(ground).out
@@ -198,31 +192,6 @@ class TestWhatIsNew:
             (ground / "away").rename(ground / "in")
             start(ground)
         assert len(released(ground, 1)) == 2
-
-    def test_waits_until_it_has_settled(self, ground: Path) -> None:
-        """By its store's time of modification; one that was written before is released now."""
-        values = settings(ground)
-        values["schedule"]["settle"] = "10m"
-        save(ground / "s.toml", values)
-        os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))
-        lines(ground, "day-2/b.jsonl", 3)
-        assert "1 shard was written too recently" in start(ground).err
-        assert "1 shard waits until it is 10m old\nnothing is due" in status_of(ground)
-        assert (len(released(ground, 1)), released(ground, 2)) == (1, {})
-        os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
-        start(ground)
-        assert len(released(ground, 2)) == 1
-
-
-def test_a_risk_is_chosen_once_for_all_runs(ground: Path) -> None:
-    """By the model of the space's package; the choice is kept with all that a manifest says of it."""
-    save(ground / "s.toml", settings(ground) | {"space": {"path": "en"}, "budget": {"risk": 0.5}})
-    start(ground)
-    lines(ground, "day-2/b.jsonl", 3)
-    start(ground)
-    first, second = (json.loads((ground / f"out/run-0000{n}/manifest.json").read_text())["risk"] for n in (1, 2))
-    assert first["highest"]
-    assert first == second
 
 
 class TestKilled:
@@ -286,7 +255,7 @@ class TestRefused:
             ("key", "path", f"{ground}/other.key", "the fingerprint of the key was "),
             ("space", "path", f"{ground}/other", "the digest of space.path was "),
         ):  # fmt: skip
-            values = settings(ground)
+            values = settings()
             values[section][name] = value
             save(ground / "s.toml", values)
             err = start(ground, 2).err
@@ -295,13 +264,13 @@ class TestRefused:
             assert (release_files(ground / "ledger"), released(ground, 2)) == (before, {}), said
         (ground / "out").rename(ground / "published")  # what the earlier runs were made with is gone
         assert "is not that of the earlier runs" in start(ground, 2).err
-        save(ground / "s.toml", settings(ground))
+        save(ground / "s.toml", settings())
         start(ground)
         assert len(released(ground, 2)) == 1
 
     def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path) -> None:
         """The run stays due; the sentence says what was spent."""
-        values = settings(ground)
+        values = settings()
         values["ledger"]["cap"] = 6.0
         save(ground / "s.toml", values)
         sentence = "cap 6: one value of key would have spent 7"
@@ -313,89 +282,6 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 1)) == 1
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
-
-
-class TestABadShard:
-    """It is left out and said, the others are released, and it comes again when it changes."""
-
-    @pytest.fixture
-    def ground(self, ground: Path) -> Path:
-        lines(ground, "day-1/c.jsonl", 3)
-        (ground / "in/day-1/b.jsonl").write_text("no json\n")
-        return ground
-
-    @pytest.mark.parametrize("kind", ["no ledger", "split", "the demo space"])
-    def test_is_left_out_and_told(self, ground: Path, kind: str) -> None:
-        """The others spend what they would have spent. Status, which unpacks no space, knows the shard, too."""
-        values = settings(ground)
-        if kind == "no ledger":
-            del values["ledger"]
-        elif kind == "split":
-            values["output"]["rows_per_task"] = 8192
-        else:
-            values["space"]["path"] = "demo"
-        save(ground / "s.toml", values)
-        said = start(ground, 2).err
-        assert said.count(f"left out: {ground}/in/day-1/b.jsonl, row 1: ") == 1
-        assert len(released(ground, 2)) == 2
-        assert not (ground / "out/run-00001").exists()
-        assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 3
-        assert kind == "no ledger" or counted(ground, 2) == 3
-        assert start(ground, 2).err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
-        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in succeeds("plan", ground / "s.toml").err
-        status = status_of(ground)
-        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
-        assert status.endswith("nothing is due\n")
-
-    def test_comes_again_when_it_or_the_settings_change_or_by_hand(self, ground: Path) -> None:
-        start(ground, 2)
-        touch(ground, "day-1/b.jsonl")
-        record = ground / "out.schedule/left_out.json"
-        assert f"remove {record}" in start(ground, 2).err
-        assert released(ground, 3) == {}
-        record.unlink()
-        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
-        lines(ground, "day-1/b.jsonl", 9)
-        text = (ground / "in/day-1/b.jsonl").read_text()
-        (ground / "in/day-1/b.jsonl").write_text(f"{text}no json\n")
-        start(ground, 2)
-        values = settings(ground)
-        values["output"]["on_bad_rows"] = "quarantine"
-        save(ground / "s.toml", values)
-        start(ground)
-        assert len(released(ground, 5)) == 1
-        assert "left out" not in start(ground).err
-
-    def test_is_a_success_only_if_the_settings_say_so(self, ground: Path) -> None:
-        """Every start fails while it is left out; with a warning instead, the first one succeeds, too."""
-        values = settings(ground)
-        values["schedule"]["left_out"] = "warn"
-        save(ground / "s.toml", values)
-        assert "left out: " in start(ground).err
-        assert "left out: " in start(ground).err
-        save(ground / "s.toml", settings(ground))
-        for _ in range(2):
-            start(ground, 2)
-
-
-def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
-    """One without a form, of another form, even of more files, or with a name that is no address: shards go on."""
-    start(ground)
-    lines(ground, "day-2/b.jsonl", 3)
-    aliens = ["README.md", "day-2/c.jsonl.gz", "day-2/d.csv", "day-2/e.csv", "day-2/f.csv", "a::b.jsonl", "g.jsonl.tmp"]
-    for name in [*aliens, b"\xff.jsonl"]:
-        Path(os.fsdecode(os.fsencode(ground / "in") + b"/" + os.fsencode(name))).write_bytes(b"x")
-    for _ in range(2):
-        said = start(ground, 2).err
-        assert said.count("left out: ") == len(aliens) + 1
-        assert all(f"left out: {ground}/in/{name}" in said for name in aliens), said
-    assert list(released(ground, 2)) == ["part-00000-of-00001.jsonl"]
-    assert status_of(ground).count("left out: ") == len(aliens) + 1
-    assert succeeds("plan", ground / "s.toml").err.count("left out: ") == len(aliens) + 1
-    for name in os.listdir(os.fsencode(ground / "in")):
-        if name not in (b"day-1", b"day-2"):
-            os.unlink(os.fsencode(ground / "in") + b"/" + name)
-    assert start(ground, 2).err.count("left out: ") == 4
 
 
 class TestAStart:
@@ -426,7 +312,7 @@ class TestAStart:
 
     def test_leaves_a_line_and_the_same_for_prometheus(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """Whether it succeeds or fails; what it did not come to know is null, and no sample."""
-        values = settings(ground)
+        values = settings()
         values["schedule"]["metrics"] = f"{ground}/veil.prom"
         values["output"]["on_bad_rows"] = "quarantine"
         save(ground / "s.toml", values)
@@ -459,7 +345,7 @@ class TestAStart:
         assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
 
     def test_names_the_steps_that_only_a_run_does(self, ground: Path) -> None:
-        save(ground / "s.toml", settings(ground) | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
+        save(ground / "s.toml", settings() | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
         assert "does not do [denoise]" in start(ground).err
 
 

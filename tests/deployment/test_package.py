@@ -29,7 +29,7 @@ from packaging.tags import sys_tags
 import corpusveil
 from corpusveil.cli.main import split_arguments
 from corpusveil.compiled import PORTABLE
-from corpusveil.deployment import dataflow_image, package
+from corpusveil.deployment import package
 from corpusveil.deployment.package import LEFT_OUT, package_spark
 from corpusveil.deployment.wheel import ENDINGS, build_wheel, constraints, requirement
 from corpusveil.pipelines.flows import options_of
@@ -245,7 +245,7 @@ IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder."""
     made = tmp_path_factory.mktemp("image")
-    paths = dataflow_image.package_dataflow(str(made), IMAGE)
+    paths = package.package_dataflow(str(made), IMAGE)
     assert sorted(path.name for path in paths) == sorted(path.name for path in made.iterdir())
     return made
 
@@ -266,7 +266,7 @@ class TestFolder:
         assert {f"{name}=={distributions.version(name)}" for name in ("apache-beam", "numba", "gcsfs")} <= set(pinned)
 
     def test_commands_name_what_was_written_and_run_as_they_are(self, folder: Path) -> None:
-        told = dataflow_image.commands(str(folder), IMAGE)
+        told = package.dataflow_commands(str(folder), IMAGE)
         assert told["image"] == f"gcloud builds submit {folder} --tag {IMAGE}"
         own, options, _ = split_arguments(shlex.split(told["run"])[1:])
         known = {f"--{name.replace('_', '-')}" for name in options_of("privatize")}
@@ -276,7 +276,7 @@ class TestFolder:
     def test_another_image_and_options_of_the_other_kind_are_refused(self, tmp_path: Path) -> None:
         for image in ("corpusveil", "gcr.io/p/i", "gcr.io/p/i:1\nRUN x", "gcr.io/p/i:$X", "-x"):
             with refused("wrong-value", "image"):
-                dataflow_image.package_dataflow(str(tmp_path / "out"), image)
+                package.package_dataflow(str(tmp_path / "out"), image)
             assert not (tmp_path / "out").exists(), image
         for more in (["dataflow"], ["dataflow", "--image", IMAGE, "--extra", "s3"], ["spark", "--image", IMAGE]):
             ended = command("package", *more, "--output", tmp_path / "out")

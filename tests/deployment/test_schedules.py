@@ -13,7 +13,6 @@ import tempfile
 import tomllib
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import kubernetes_validate
 import pytest
@@ -23,7 +22,7 @@ from croniter import croniter
 import corpusveil as cv
 from corpusveil.deployment.schedules import on_calendar, parse_times
 from tests.calls import command, fails, refused, succeeds
-from tests.cli.test_run import save
+from tests.cli.test_run import basic, save
 from tests.engines.corpora import WORDS, make_space
 
 TIMES = (
@@ -43,10 +42,7 @@ def ground(tmp_path: Path) -> Path:
     (folder / "in/a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
     make_space(folder / "space")
     cv.Key.generate().save(folder / "release.key")
-    paths = {"space": "space", "key": "release.key", "output": "out"}
-    values: dict[str, dict[str, Any]] = {name: {"path": path} for name, path in paths.items()}
-    values |= {"corpus": {"input": ["in"]}, "mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 1.0}}
-    save(folder / "s.toml", values)
+    save(folder / "s.toml", basic())
     return folder
 
 

@@ -10,12 +10,13 @@ import os
 import random
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import zstandard
 
 import corpusveil as cv
 from corpusveil.spaces import Space
@@ -100,6 +101,17 @@ def rows(count: int, seed: int, words: int = 5) -> list[dict[str, Any]]:
     ]
 
 
+COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+    "gz": lambda data: gzip.compress(data, 1, mtime=0),
+    "zst": zstandard.ZstdCompressor(write_checksum=True).compress,
+}
+
+
+def packed(data: bytes, name: str) -> bytes:
+    """Compress as the ending of a name says."""
+    return COMPRESS.get(name.rsplit(".", 1)[-1], bytes)(data)
+
+
 def encode(documents: Iterable[dict[str, Any]]) -> bytes:
     """Return documents as JSON lines."""
     return b"".join(json.dumps(row, ensure_ascii=False).encode() + b"\n" for row in documents)
@@ -108,8 +120,7 @@ def encode(documents: Iterable[dict[str, Any]]) -> bytes:
 def write_shard(path: Path, documents: Iterable[dict[str, Any]]) -> Path:
     """Write one shard of JSON lines, gzipped where its name says so."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = encode(documents)
-    path.write_bytes(gzip.compress(data, 1, mtime=0) if path.name.endswith(".gz") else data)
+    path.write_bytes(packed(encode(documents), path.name))
     return path
 
 
@@ -150,9 +161,9 @@ def release_files(output: Path) -> dict[str, str]:
     }
 
 
-def manifest(output: Path) -> dict[str, Any]:
+def manifest(output: str | Path) -> dict[str, Any]:
     """Return the manifest of a release."""
-    written: dict[str, Any] = json.loads((output / "manifest.json").read_bytes())
+    written: dict[str, Any] = json.loads(Path(output, "manifest.json").read_bytes())
     return written
 
 

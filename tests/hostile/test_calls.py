@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import re
@@ -29,6 +28,7 @@ from tests.engines.corpora import (
     Ground,
     data_files,
     environment,
+    release_files,
     rows,
     write_shard,
 )
@@ -247,13 +247,6 @@ def places(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> dict[str
     }
 
 
-def state(folder: Path) -> dict[str, str]:
-    """Return every file below a folder with a digest."""
-    return {
-        str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.rglob("*")) if path.is_file()
-    }
-
-
 @pytest.fixture(autouse=True)
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A home that is the test's own."""
@@ -264,7 +257,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_is_one_sentence(places: dict[str, Path], tmp_path: Path, kind: Callable[[], Iterator[Call]]) -> None:
     """What is wrong is named; nothing that was there before is changed, and nothing half-done is there afterwards."""
-    before = state(places["input"].parent)
+    before = release_files(places["input"].parent)
     for number, call in enumerate(kind()):
         there = {name: str(path) for name, path in places.items()} | {"output": f"{tmp_path}/{number}/private"}
         ended = command(*(word.format(**there) for word in call.words))
@@ -276,7 +269,7 @@ def test_is_one_sentence(places: dict[str, Path], tmp_path: Path, kind: Callable
         if not any(line.startswith("Usage:") for line in lines):
             assert len(lines) == 1, (call, lines)
             assert lines[0].startswith("corpusveil: "), call
-        assert state(places["input"].parent) == before, call
+        assert release_files(places["input"].parent) == before, call
         assert not [*tmp_path.rglob("part-*"), *tmp_path.rglob("manifest.json")], call
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -17,7 +16,7 @@ import zstandard
 from corpusveil.errors import UserError, WorkError
 from fuzz import containers, invariant
 from tests.calls import command
-from tests.engines.corpora import UNKNOWN, Ground
+from tests.engines.corpora import UNKNOWN, Ground, packed
 
 SECRET = UNKNOWN.encode()
 SENTENCE = b"bababa dedede kikiki " + SECRET
@@ -46,18 +45,12 @@ def text_of(form: str, rows: int = 3000) -> bytes:
     return HEADER[form] + b"".join(lines)
 
 
-def packed(codec: str, data: bytes) -> bytes:
-    if codec == "gz":
-        return gzip.compress(data, 6, mtime=0)
-    return zstandard.ZstdCompressor(write_checksum=True).compress(data)
-
-
 def compressed() -> Iterator[Hostile]:
     """Damage to compressed files: every codec and every form of lines, not each with each."""
     cut, unsound = "ends in the middle of its compressed data", "not a valid"
     for form, codec in (("jsonl", "gz"), ("csv", "zst"), ("txt", "gz")):
         data, file = text_of(form), f"x.{form}.{codec}"
-        whole = packed(codec, data)
+        whole = packed(data, codec)
         flipped = bytearray(whole)
         flipped[len(whole) // 2] ^= 0x55
         checksum = whole[:-1] + bytes([whole[-1] ^ 1])
@@ -65,7 +58,7 @@ def compressed() -> Iterator[Hostile]:
             ("the last byte missing", whole[:-1], cut),
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
             ("not compressed", data, unsound),
-            ("another compression", packed("zst" if codec == "gz" else "gz", data), unsound),
+            ("another compression", packed(data, "zst" if codec == "gz" else "gz"), unsound),
             ("rubbish after it", whole + SECRET * 3, unsound),
             ("a wrong byte in the middle", bytes(flipped), ""),
             ("a wrong checksum", checksum, unsound),

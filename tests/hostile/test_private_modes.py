@@ -11,6 +11,7 @@ import pytest
 
 from corpusveil.storage import files
 from tests.calls import QUIET, succeeds
+from tests.cli.test_run import basic, save
 from tests.engines.corpora import Ground, encode, rows, write_shard
 
 BAD = b'{"text": 1}\n'
@@ -74,12 +75,8 @@ def test_of_a_run(ground: Ground, tmp_path: Path, opened: list[tuple[str, int]])
 def test_of_a_schedule(ground: Ground, tmp_path: Path, opened: list[tuple[str, int]]) -> None:
     """Its state, the leases in it, and the records of its runs."""
     write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
-    (tmp_path / "release.toml").write_text(
-        f'[corpus]\ninput = ["{tmp_path}/in"]\n[space]\npath = "{ground.space_folder}"\n'
-        '[mechanism]\nname = "ring-geometric"\n[budget]\nepsilon = 1.0\n'
-        f'[key]\npath = "{ground.key}"\n[output]\npath = "{tmp_path}/out"\n'
-    )
-    succeeds("schedule", tmp_path / "release.toml", *QUIET)
+    values = basic(space={"path": str(ground.space_folder)}, key={"path": str(ground.key)})
+    succeeds("schedule", save(tmp_path / "release.toml", values), *QUIET)
     refuse_open(tmp_path / "out.schedule", tmp_path / "out.records")
     private = [found for path, found in opened if ".schedule" in path or ".records" in path]
     assert set(private) == {0o600}

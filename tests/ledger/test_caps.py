@@ -388,33 +388,3 @@ class TestAtOnce:
         privatize_corpus(*call, spending=Spending(ledger))
         with refused("output-in-use"):
             privatize_corpus(*call)
-
-
-class TestRowsWithoutAUnit:
-    """They are set aside under quarantine, as rows without an id are, by accounting and drawing alike."""
-
-    @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "nested.jsonl"])
-    def test_are_set_aside(self, space: Space, tmp_path: Path, ledger: str, form: str) -> None:
-        """The first row has no unit, so under ``drop`` the second is not a copy of one that is released."""
-        rows = [(TEXT, None), (TEXT, "a"), (None, None), (WORDS[4], ""), (WORDS[5], "b")]
-        path, nested = tmp_path / f"a.{form}", form == "nested.jsonl"
-        if form == "csv":
-            lines = [f"{text},{customer or ''}\n" for text, customer in rows if text]
-            path.write_bytes("".join(["text,customer\n", *lines, f"{TEXT},"]).encode() + b"\xff\n")
-        elif form == "parquet":
-            pq.write_table(pa.table(dict(zip(("text", "customer"), zip(*rows, strict=True), strict=True))), path)
-        else:
-            lines = [json.dumps({"text": [text] if nested else text, "customer": of}) for text, of in rows]
-            path.write_text("\n".join(lines))
-        release = release_of(space, duplicates="independent" if nested else "drop")
-        call = (release, [str(path)], str(tmp_path / "out"), Local())
-        columns = Columns.of("text[]" if nested else "text", None, ())
-        options = {"columns": columns, "spending": cv.Ledger(ledger, cap=5).spending("customer", None)}
-        with refused("bad-shards", "row"):
-            privatize_corpus(*call, **options)
-        done = privatize_corpus(*call, **options, on_bad_rows="quarantine")
-        assert (done.counts.quarantined, done.counts.documents) == (3 if form == "csv" else 2, 2)
-        assert (cv.Ledger(ledger).spent().releases[0]["documents"], most(ledger)) == (2, 1)
-        (shard,) = (tmp_path / "out" / "data").iterdir()
-        texts = pq.read_table(shard)["text"].to_pylist() if form == "parquet" else shard.read_text().splitlines()
-        assert len(texts) == 3, "with the header of CSV, and the row without a text elsewhere"

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from corpusveil.errors import CapError, CorpusveilError, OtherRunError
-from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of
+from corpusveil.ledger.protocol import Refuse, Step, Steps, entering
 
 Entry = tuple[str, int]
 """What a release spends on a shard of one unit: 1."""
@@ -237,9 +237,3 @@ def test_who_lost_to_a_run_that_entered_meanwhile_may_run_again() -> None:
 
     assert ended([other]) == CapError.code
     assert ended([], [], [other]) == OtherRunError.code
-
-
-def test_names_that_are_no_entries_are_none() -> None:
-    assert entries_of(["x.parquet", f"{'0' * 16}.kept", f"{'0' * 32}.{'1' * 16}.parquet"]) == [
-        f"{'0' * 32}.{'1' * 16}.parquet"
-    ]

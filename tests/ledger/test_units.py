@@ -5,18 +5,27 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import itertools
+import json
 import sys
 import uuid
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
+import corpusveil as cv
+from corpusveil.jobs.local import Local
 from corpusveil.ledger.units import Unit, canonical, fingerprints, texts_of, units_of
-from corpusveil.storage.rows import JSON
+from corpusveil.storage.rows import JSON, Columns
+from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import refused
+from tests.engines.corpora import WORDS, make_space
+from tests.ledger.books import release_of
 
 CUSTOMER = Unit("customer", "customer")
 NOON = dt.datetime(2026, 5, 17, 12, 30, tzinfo=dt.timezone(dt.timedelta(hours=2)))
@@ -156,3 +165,35 @@ def test_identifiers_and_dates_of_any_kind_have_texts_or_are_refused() -> None:
     assert canonical("\ud800") is None
     with refused("bad-row", "9999"):
         texts(pa.array([10**15], pa.timestamp("s")))
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "nested.jsonl"])
+def test_rows_without_a_unit_are_set_aside(tmp_path: Path, form: str) -> None:
+    """Under quarantine, as rows without an id are, by accounting and drawing alike.
+
+    The first row has no unit, so under ``drop`` the second is not a copy of one that is released.
+    """
+    text, ledger = f"{WORDS[1]} {WORDS[2]}", cv.Ledger(str(tmp_path / "ledger"), cap=5)
+    rows = [(text, None), (text, "a"), (None, None), (WORDS[4], ""), (WORDS[5], "b")]
+    path, nested = tmp_path / f"a.{form}", form == "nested.jsonl"
+    if form == "csv":
+        lines = [f"{line},{customer or ''}\n" for line, customer in rows if line]
+        path.write_bytes("".join(["text,customer\n", *lines, f"{text},"]).encode() + b"\xff\n")
+    elif form == "parquet":
+        pq.write_table(pa.table(dict(zip(("text", "customer"), zip(*rows, strict=True), strict=True))), path)
+    else:
+        lines = [json.dumps({"text": [line] if nested else line, "customer": of}) for line, of in rows]
+        path.write_text("\n".join(lines))
+    release = release_of(make_space(tmp_path / "space"), duplicates="independent" if nested else "drop")
+    call = (release, [str(path)], str(tmp_path / "out"), Local())
+    columns = Columns.of("text[]" if nested else "text", None, ())
+    options = {"columns": columns, "spending": ledger.spending("customer", None)}
+    with refused("bad-shards", "row"):
+        privatize_corpus(*call, **options)
+    done = privatize_corpus(*call, **options, on_bad_rows="quarantine")
+    assert (done.counts.quarantined, done.counts.documents) == (3 if form == "csv" else 2, 2)
+    spent = ledger.spent()
+    assert (spent.releases[0]["documents"], max(v for (name, _), v in spent.worst.items() if name == "total")) == (2, 1)
+    (shard,) = (tmp_path / "out" / "data").iterdir()
+    texts = pq.read_table(shard)["text"].to_pylist() if form == "parquet" else shard.read_text().splitlines()
+    assert len(texts) == 3, "with the header of CSV, and the row without a text elsewhere"

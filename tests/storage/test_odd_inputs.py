@@ -19,7 +19,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import zstandard
 
 from corpusveil.cli.main import run
 from corpusveil.display import several
@@ -32,7 +31,7 @@ from corpusveil.storage.records import WARNING
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil_evaluate.matching import match
 from tests.calls import fails, refused, succeeds
-from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, read_shard, release_files
+from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, packed, read_shard, release_files
 
 BOM = b"\xef\xbb\xbf"
 ROWS = {
@@ -50,13 +49,6 @@ def sentence(ground: Ground, source: object, output: object, *more: str) -> str:
     (sentence,) = errors.buffer.getvalue().decode().splitlines()
     assert sentence.startswith("corpusveil: ")
     return sentence
-
-
-def packed(data: bytes, suffix: str) -> bytes:
-    """Compress as the suffix says."""
-    if suffix.endswith(".gz"):
-        return gzip.compress(data)
-    return zstandard.ZstdCompressor().compress(data) if suffix.endswith(".zst") else data
 
 
 def test_names_that_are_not_utf8(ground: Ground, tmp_path: Path) -> None:

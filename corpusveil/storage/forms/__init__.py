@@ -21,6 +21,7 @@ from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks, chunks
 from corpusveil.storage.rows import BadRow, Batch, Columns, cut
+from corpusveil.storage.values import refuse_unsaid
 
 MOST_LINE_BYTES = 256 << 20
 """Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
@@ -105,6 +106,8 @@ class Form(abc.ABC):
     """What the checksum of a shard is computed from, in words."""
     has_columns: ClassVar[bool] = True
     has_separator: ClassVar[bool] = False
+    language: ClassVar[str] = ""
+    """What values are written in that are no texts, if that has no words for some of them."""
     rows_differ: ClassVar[bool] = False
     """Whether each row can have columns of its own."""
 
@@ -147,8 +150,10 @@ class Form(abc.ABC):
         ``digest`` (hashlib's interface) is fed what ``checksum`` says.
         """
 
-    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:  # noqa: B027 - most can
+    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
         """Raise ColumnError for values of columns that are written whole if the form has no words for them."""
+        if self.language:
+            refuse_unsaid(columns.whole, kept, name, self.language)
 
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:

@@ -20,7 +20,7 @@ from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
 from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
-from corpusveil.storage.values import as_strings, joined, refuse_unsaid, string_bytes
+from corpusveil.storage.values import as_strings, joined, string_bytes
 
 SUFFIXES = (".csv",)
 
@@ -185,6 +185,7 @@ class Csv(ByteForm):
 
     __slots__ = ()
     has_separator: ClassVar[bool] = True
+    language: ClassVar[str] = "CSV"
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         return _header(_rows(chunks(file, name, self.codec), name, separator), name)
@@ -224,9 +225,6 @@ class Csv(ByteForm):
         batch.ids = None if columns.id is None else list(named[columns.id])
         batch.kept = [pa.array(named[name], type=pa.large_string()) for name in columns.keep]
         return batch
-
-    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
-        refuse_unsaid(columns.whole, kept, name, "CSV", bare=True)
 
     def header(self, columns: Columns) -> bytes:
         return _written([columns.column, *columns.keep], MARKS[columns.separator])

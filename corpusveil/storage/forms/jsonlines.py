@@ -18,12 +18,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError, existing
+from corpusveil.errors import BadFileError, BadRowError, ColumnError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
 from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
-from corpusveil.storage.values import as_json, joined, json_strings, refuse_unsaid, string_bytes
+from corpusveil.storage.values import as_json, joined, json_strings, string_bytes
 
 SUFFIXES = (".json", ".jsonl")
 
@@ -39,21 +39,13 @@ _Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
 """Texts of a row, with their numbers in the lists there."""
 
 
-class _BadValueError(Exception):
-    """Why a row can't be read, and the kind of error that this is."""
-
-    def __init__(self, why: str, kind: type[UserError] = BadFileError) -> None:
-        super().__init__(why)
-        self.kind = kind
-
-
 def _value(row: Any, column: str) -> Any:
     try:
         return row[column]
     except KeyError:
-        raise _BadValueError(f"has no column {column!r}{existing(column, row)}", ColumnError) from None
+        raise ColumnError(f"has no column {column!r}{existing(column, row)}") from None
     except (TypeError, IndexError):
-        raise _BadValueError("not a JSON object; write an object on each line.") from None
+        raise BadFileError("not a JSON object; write an object on each line.") from None
 
 
 def _number(digits: str) -> int | float:
@@ -75,7 +67,7 @@ def _loaded(line: bytes) -> Any:
             with contextlib.suppress(ValueError):
                 return _by_number(line, _number)
         other = "" if is_utf8(line) else f" {RECODE}"
-        raise _BadValueError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
+        raise BadFileError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
 
 
 def _by_number(line: bytes, number: Callable[[str], Any]) -> Any:
@@ -117,7 +109,7 @@ def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
 
 
 def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
-    """Return text, id and kept values of one line; a text that is null stays null.
+    """Return text, id and kept values of one line; a text that is null stays null. Raises UserError, which says why.
 
     If texts lie within a column, there can be several, and the first kept value is that column.
     """
@@ -127,14 +119,14 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
         if columns.path is None:
             texts.append((_value(row, columns.text), ()))
             if not isinstance(texts[0][0], str | None):
-                raise _BadValueError(f"column {columns.text!r} is not text; make it a string.")
+                raise BadFileError(f"column {columns.text!r} is not text; make it a string.")
         identity = None
         if columns.id is not None:
             identity = _value(row, columns.id)
             if identity is None:
-                raise _BadValueError(no_id(columns.id))
+                raise BadFileError(no_id(columns.id))
             if not isinstance(identity, (str, int)) or isinstance(identity, bool):
-                raise _BadValueError(
+                raise BadFileError(
                     f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
                 )
         if not columns.keeps:
@@ -142,9 +134,7 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
         around = [] if columns.path is None else [_around(row, line, columns.path, texts)]
         return texts, identity, around + _kept(row, line, columns)
     except orjson.JSONEncodeError:
-        raise _BadValueError("nested too deeply; lists and objects can be nested 250 times.") from None
-    except BadRowError as error:
-        raise _BadValueError(str(error), BadRowError) from None
+        raise BadFileError("nested too deeply; lists and objects can be nested 250 times.") from None
 
 
 def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
@@ -250,6 +240,7 @@ class JsonLines(ByteForm):
 
     __slots__ = ()
     rows_differ: ClassVar[bool] = True
+    language: ClassVar[str] = "JSON"
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         return _types(columns)
@@ -291,8 +282,8 @@ class JsonLines(ByteForm):
             for number, line in enumerate(documents, first):
                 try:
                     inside, identity, values = _row(line, columns)
-                except _BadValueError as error:
-                    batch.bad.append(BadRow(number, str(error), line, error.kind))
+                except (BadFileError, BadRowError, ColumnError) as error:
+                    batch.bad.append(BadRow(number, str(error), line, type(error)))
                     continue
                 texts += [text for text, _ in inside]
                 places += [(len(batch.numbers), *at) for _, at in inside]
@@ -308,9 +299,6 @@ class JsonLines(ByteForm):
             batch.whole = functools.partial(_filled, whole.pop(0))
         batch.kept = whole
         return batch
-
-    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
-        refuse_unsaid(columns.whole, kept, name, "JSON")
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return ``{"text": ..., kept columns}`` a line."""

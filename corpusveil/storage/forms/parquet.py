@@ -16,8 +16,7 @@ from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
-from corpusveil.storage.nested import Places
-from corpusveil.storage.nested_columns import filled, flat, leaf_type
+from corpusveil.storage.nested import Places, filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import as_strings, is_string, within
@@ -104,11 +103,10 @@ def _plain(column: Any) -> pa.Array:
 
 def _wrong(column: pa.Array) -> list[int]:
     """Return the rows of a column with text that is not UTF-8."""
-    return [] if _is_utf8(column) else [row for row in range(len(column)) if not _is_utf8(_alone(column, row))]
-
-
-def _alone(column: pa.Array, row: int) -> pa.Array:
-    return pa.concat_arrays([column.slice(row, 1)])
+    if _is_utf8(column):
+        return []
+    rows = (pa.concat_arrays([column.slice(row, 1)]) for row in range(len(column)))  # each alone, without its neighbors
+    return [number for number, row in enumerate(rows) if not _is_utf8(row)]
 
 
 def _is_utf8(column: pa.Array) -> bool:

@@ -21,8 +21,7 @@ from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
-from corpusveil.storage.quarantine import Quarantine
-from corpusveil.storage.reading import kept_types, reading, refuse, type_names
+from corpusveil.storage.reading import Quarantine, kept_types, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest

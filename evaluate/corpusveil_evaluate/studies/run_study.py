@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import UnfinishedError
-from corpusveil.storage import files, lease
+from corpusveil.storage import disk, files, lease
 from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, run_cells
@@ -87,7 +87,7 @@ def lease_of(output: str, sources: Sources) -> lease.Lease:
     output = files.absolute(output)
     missing = files.missing_folders(output)
     if files.is_local(output):
-        files.make_folder(output, private=is_private(sources))
+        disk.make_folder(output, private=is_private(sources))
     taken = lease.hold(files.join(output, lease.FOLDER))
     taken.made = (*missing, *taken.made)
     return taken
@@ -98,10 +98,10 @@ def _make_folders(output: str, *, private: bool) -> None:
     if not files.is_local(output):
         return
     path = files.resolve(output)[1]
-    files.make_folder(path, private=private)
+    disk.make_folder(path, private=private)
     for name in ("ground", CELLS, TABLES):
         folder = os.path.join(path, name)
-        files.make_folder(folder, private=private)
+        disk.make_folder(folder, private=private)
         if private:
             os.chmod(folder, 0o700)
 

@@ -1,0 +1,162 @@
+"""Files of a local disk: hidden until they are complete, flushed, and then renamed; and the folders that hold them."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import io
+import os
+import stat
+import uuid
+from collections.abc import Iterator
+from typing import IO, Any
+
+from corpusveil.errors import AccessError, StoreError, file_in_the_way, not_writable
+from corpusveil.storage.failures import failing
+
+PRIVATE_MODE = 0o600
+_PUBLIC_MODE = 0o644
+_ATTEMPTS = 100
+_BUFFER = 1 << 20
+
+
+class Reader(io.FileIO):
+    """A local file whose failing reads say that they are reads, and of what."""
+
+    def __init__(self, path: str) -> None:
+        with failing(path, "read"):
+            super().__init__(path, "rb")
+
+    def readinto(self, buffer: Any, /) -> int:
+        with failing(str(self.name), "read"):
+            return super().readinto(buffer) or 0
+
+    def readall(self) -> bytes:
+        with failing(str(self.name), "read"):
+            return super().readall() or b""
+
+
+@contextlib.contextmanager
+def writing(path: str, *, private: bool) -> Iterator[IO[bytes]]:
+    """Open a file that appears at ``path``, complete, when the block ends without an exception."""
+    try:
+        with _hidden(path, private=private) as (file, hidden):
+            yield file
+            _flush(file)
+            os.replace(hidden, path)
+            _flush_folder(os.path.dirname(path))
+    except OSError as error:
+        raise StoreError(f"{path}: could not be written ({error.strerror}).") from error
+
+
+@contextlib.contextmanager
+def _hidden(path: str, *, private: bool) -> Iterator[tuple[IO[bytes], str]]:
+    """Open a hidden file beside ``path`` under a name of its own, which is gone at the end of the block."""
+    folder, name = os.path.split(path)
+    hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
+    descriptor = _open_hidden(folder, hidden, private=private)
+    try:
+        with os.fdopen(descriptor, "wb", buffering=_BUFFER) as file:
+            yield file, hidden
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(hidden)
+
+
+def _open_hidden(folder: str, hidden: str, *, private: bool) -> int:
+    """Make a hidden file under a lock that tells ``sweep`` that its writer lives; return its descriptor.
+
+    Another process may sweep it before the lock is had, or remove the folder while it is empty: then it is made again.
+    """
+    mode = PRIVATE_MODE if private else _PUBLIC_MODE
+    for _ in range(_ATTEMPTS):
+        make_folder(folder, private=private)
+        try:
+            descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
+        except FileNotFoundError:
+            continue
+        except PermissionError:
+            raise not_writable(folder) from None
+        with contextlib.suppress(OSError):  # a file system without locks
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if os.fstat(descriptor).st_nlink:
+            return descriptor
+        os.close(descriptor)
+    raise StoreError(
+        f"{folder}: this folder or its files are removed repeatedly by another program; run the same command again."
+    )
+
+
+def _flush(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _flush_folder(path: str) -> None:
+    """Let the names in a folder survive a loss of power, as their files do."""
+    with contextlib.suppress(OSError):  # a file system that flushes no folders
+        descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def create(path: str, data: bytes, *, private: bool) -> bool:
+    """Write a file only where none exists; say whether this call did."""
+    with failing(path, "written"), _hidden(path, private=private) as (file, hidden):
+        file.write(data)
+        _flush(file)
+        try:
+            os.link(hidden, path)
+        except FileExistsError:
+            return False
+        _flush_folder(os.path.dirname(path))
+    return True
+
+
+def missing_folders(path: str) -> list[str]:
+    """Return the folders, the uppermost first, that would have to be made for one."""
+    missing: list[str] = []
+    while path and not os.path.isdir(path):
+        missing.insert(0, path)
+        path = os.path.dirname(path)
+    return missing
+
+
+def make_folder(path: str, *, private: bool = False) -> None:
+    """Create a folder and its parents, which only this user writes to; a private one is closed to others altogether."""
+    path = path.rstrip("/") or path[:1] or "."
+    try:
+        for level in missing_folders(path):
+            try:
+                os.mkdir(level, 0o700 if private and level == path else 0o755)
+            except FileExistsError:  # another process made it just now; or a file, on which more fails
+                continue
+            except FileNotFoundError:  # another process removed what it lies in, which was empty
+                continue
+            _flush_folder(os.path.dirname(level))
+    except PermissionError:
+        raise AccessError(f"{path}: there is no permission to create this folder.") from None
+    except NotADirectoryError:
+        pass
+    except OSError as error:
+        raise StoreError(f"{path}: this folder could not be created ({error.strerror}).") from None
+    if _in_the_way(path):
+        raise file_in_the_way(path)
+
+
+def _in_the_way(path: str) -> bool:
+    """Return whether there is something that is no folder, here or above, and not just a folder that is gone again."""
+    while True:
+        try:
+            mode = os.lstat(path).st_mode
+        except (FileNotFoundError, NotADirectoryError):
+            path = os.path.dirname(path) or "."
+        else:
+            return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))
+
+
+def private_opener(path: str, flags: int) -> int:
+    """Open a local file that only this user reads; what ``open`` takes as its opener."""
+    return os.open(path, flags, PRIVATE_MODE)

@@ -1,0 +1,115 @@
+"""``corpusveil schedule`` beside what cannot be used: a bad shard, a file that is none, and one that is too young."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.calls import succeeds
+from tests.cli import test_schedule
+from tests.cli.test_run import save
+from tests.cli.test_schedule import counted, lines, released, settings, start, status_of, touch
+
+ground = test_schedule.ground
+
+
+class TestABadShard:
+    """It is left out and said, the others are released, and it comes again when it changes."""
+
+    @pytest.fixture
+    def ground(self, ground: Path) -> Path:
+        lines(ground, "day-1/c.jsonl", 3)
+        (ground / "in/day-1/b.jsonl").write_text("no json\n")
+        return ground
+
+    @pytest.mark.parametrize("kind", ["no ledger", "split", "the demo space"])
+    def test_is_left_out_and_told(self, ground: Path, kind: str) -> None:
+        """The others spend what they would have spent. Status, which unpacks no space, knows the shard, too."""
+        values = settings()
+        if kind == "no ledger":
+            del values["ledger"]
+        elif kind == "split":
+            values["output"]["rows_per_task"] = 8192
+        else:
+            values["space"]["path"] = "demo"
+        save(ground / "s.toml", values)
+        said = start(ground, 2).err
+        assert said.count(f"left out: {ground}/in/day-1/b.jsonl, row 1: ") == 1
+        assert len(released(ground, 2)) == 2
+        assert not (ground / "out/run-00001").exists()
+        assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 3
+        assert kind == "no ledger" or counted(ground, 2) == 3
+        assert start(ground, 2).err.count(f"left out: {ground}/in/day-1/b.jsonl, row 1") == 1
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in succeeds("plan", ground / "s.toml").err
+        status = status_of(ground)
+        assert f"\nleft out: {ground}/in/day-1/b.jsonl, row 1" in status
+        assert status.endswith("nothing is due\n")
+
+    def test_comes_again_when_it_or_the_settings_change_or_by_hand(self, ground: Path) -> None:
+        start(ground, 2)
+        touch(ground, "day-1/b.jsonl")
+        record = ground / "out.schedule/left_out.json"
+        assert f"remove {record}" in start(ground, 2).err
+        assert released(ground, 3) == {}
+        record.unlink()
+        assert f"left out: {ground}/in/day-1/b.jsonl, row 1" in start(ground, 2).err
+        lines(ground, "day-1/b.jsonl", 9)
+        text = (ground / "in/day-1/b.jsonl").read_text()
+        (ground / "in/day-1/b.jsonl").write_text(f"{text}no json\n")
+        start(ground, 2)
+        values = settings()
+        values["output"]["on_bad_rows"] = "quarantine"
+        save(ground / "s.toml", values)
+        start(ground)
+        assert len(released(ground, 5)) == 1
+        assert "left out" not in start(ground).err
+
+    def test_is_a_success_only_if_the_settings_say_so(self, ground: Path) -> None:
+        """Every start fails while it is left out; with a warning instead, the first one succeeds, too."""
+        values = settings()
+        values["schedule"]["left_out"] = "warn"
+        save(ground / "s.toml", values)
+        assert "left out: " in start(ground).err
+        assert "left out: " in start(ground).err
+        save(ground / "s.toml", settings())
+        for _ in range(2):
+            start(ground, 2)
+
+
+def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
+    """One without a form, of another form, even of more files, or with a name that is no address: shards go on."""
+    start(ground)
+    lines(ground, "day-2/b.jsonl", 3)
+    aliens = ["README.md", "day-2/c.jsonl.gz", "day-2/d.csv", "day-2/e.csv", "day-2/f.csv", "a::b.jsonl", "g.jsonl.tmp"]
+    for name in [*aliens, b"\xff.jsonl"]:
+        Path(os.fsdecode(os.fsencode(ground / "in") + b"/" + os.fsencode(name))).write_bytes(b"x")
+    for _ in range(2):
+        said = start(ground, 2).err
+        assert said.count("left out: ") == len(aliens) + 1
+        assert all(f"left out: {ground}/in/{name}" in said for name in aliens), said
+    assert list(released(ground, 2)) == ["part-00000-of-00001.jsonl"]
+    assert status_of(ground).count("left out: ") == len(aliens) + 1
+    assert succeeds("plan", ground / "s.toml").err.count("left out: ") == len(aliens) + 1
+    for name in os.listdir(os.fsencode(ground / "in")):
+        if name not in (b"day-1", b"day-2"):
+            os.unlink(os.fsencode(ground / "in") + b"/" + name)
+    assert start(ground, 2).err.count("left out: ") == 4
+
+
+def test_a_shard_waits_until_it_has_settled(ground: Path) -> None:
+    """By its store's time of modification; one that was written before is released now."""
+    values = settings()
+    values["schedule"]["settle"] = "10m"
+    save(ground / "s.toml", values)
+    os.utime(ground / "in/day-1/a.jsonl", (0, time.time() - 700))
+    lines(ground, "day-2/b.jsonl", 3)
+    assert "1 shard was written too recently" in start(ground).err
+    assert "1 shard waits until it is 10m old\nnothing is due" in status_of(ground)
+    assert (len(released(ground, 1)), released(ground, 2)) == (1, {})
+    os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
+    start(ground)
+    assert len(released(ground, 2)) == 1

@@ -1,0 +1,170 @@
+"""Columns of Parquet, CSV and JSON lines: kept with their types and marks, or refused by their names."""
+
+from __future__ import annotations
+
+import csv
+import datetime as dt
+import decimal
+import json
+from pathlib import Path
+from typing import Any, ClassVar
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil_evaluate.matching import match
+from tests.calls import fails, succeeds
+from tests.engines.corpora import UNKNOWN, Ground, make_release, manifest
+from tests.storage.test_formats import DOCUMENTS, NAMES, document, only, read, write
+
+
+class TestParquet:
+    NESTED = pa.array(
+        [{"a": [1, None], "b": {"c": "x"}}, None, {"a": None, "b": None}],
+        type=pa.struct([("a", pa.list_(pa.int32())), ("b", pa.struct([("c", pa.string())]))]),
+    )
+    KEPT: ClassVar[dict[str, Any]] = {
+        "int": pa.array([2**53 + 1, None, -1]),
+        "float": pa.array([0.1, -0.0, None]),
+        "time": pa.array([dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)] * 3, type=pa.timestamp("ns", tz="UTC")),
+        "date": pa.array([dt.date(2026, 1, 2), None, None]),
+        "decimal": pa.array([decimal.Decimal("1.50"), None, None]),
+        "bytes": pa.array([b"\x00\xff", None, b""]),
+        "nested": NESTED,
+        "map": pa.array([[("k", 1)], [], None], type=pa.map_(pa.string(), pa.int8())),
+        "words": pa.array(["x", None, "y"]).dictionary_encode(),
+    }
+
+    def test_columns_of_any_type_are_kept(self, ground: Ground, tmp_path: Path) -> None:
+        """Values and types of named columns survive, nested ones too; what is not named does not leave."""
+        source = tmp_path / "x.parquet"
+        pq.write_table(pa.table({"secret": [UNKNOWN] * 3, "text": ["bababa", "kikiki", ""], **self.KEPT}), source)
+        keep = [word for name in self.KEPT for word in ("--keep", name)]
+        succeeds(*ground.arguments(source, tmp_path / "out", *keep))
+        shard = only(tmp_path / "out")
+        assert UNKNOWN.encode() not in shard.read_bytes()
+        got = pq.read_table(shard)
+        assert got.schema.names == ["text", *self.KEPT]
+        for name, column in self.KEPT.items():
+            plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+            assert got.column(name).type == plain.type
+            assert str(got.column(name).to_pylist()) == str(plain.to_pylist())
+        succeeds(*ground.arguments(source, tmp_path / "json", "--format", "jsonl", *keep))
+        first, second, third = read(only(tmp_path / "json"))  # ISO 8601, base64, and strings for decimals
+        assert first["int"] == 2**53 + 1
+        assert dt.datetime.fromisoformat(first["time"]) == dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
+        assert (first["date"], first["decimal"], first["bytes"]) == ("2026-01-02", "1.50", "AP8=")
+        assert first["nested"] == {"a": [1, None], "b": {"c": "x"}}
+        assert (second["nested"], third["float"], third["words"]) == (None, None, "y")
+
+    def test_metadata_does_not_leave(self, ground: Ground, tmp_path: Path) -> None:
+        """Neither the file's own metadata nor that of columns goes into the output."""
+        field = pa.field("text", pa.string(), metadata={"who": UNKNOWN})
+        schema = pa.schema([field, pa.field("note", pa.string(), metadata={"who": UNKNOWN})], {"pandas": UNKNOWN})
+        pq.write_table(pa.table([["bababa"], ["x"]], schema=schema), tmp_path / "x.parquet")
+        succeeds(*ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--keep", "note"))
+        assert UNKNOWN.encode() not in only(tmp_path / "out").read_bytes()
+
+    def test_json_becomes_strings(self, ground: Ground, tmp_path: Path) -> None:
+        """Kept JSON goes into Parquet and CSV as strings: strings as they are, all else as its JSON text."""
+        values = ["x", 1, None, [1, {"a": "b"}], 12345678901234567890123, "", "null", True]
+        path = tmp_path / "x.jsonl"
+        path.write_text("".join(json.dumps({"text": "", "v": value}) + "\n" for value in values))
+        want = ["x", "1", None, '[1,{"a":"b"}]', "12345678901234567890123", "", "null", "true"]
+        for form in ("parquet", "csv"):
+            succeeds(*ground.arguments(path, tmp_path / form, "--keep", "v", "--format", form))
+            got = [row["v"] for row in read(only(tmp_path / form))]
+            assert got == [(value or "") if form == "csv" else value for value in want]
+
+
+class TestCsv:
+    def test_fields_in_quotes(self, ground: Ground, tmp_path: Path) -> None:
+        """Commas, quotes and line breaks inside a field, a byte order mark, CRLF and blank lines are understood."""
+        data = '\ufeff"text",n\r\n"bababa, ""dedede""\r\nkikiki",1\r\n\r\nlololo,"2\n3"\r\n"",\r\n'
+        (tmp_path / "x.csv").write_bytes(data.encode())
+        more = ("--keep", "n", "--layout", "keep")
+        succeeds(*ground.arguments(tmp_path / "x.csv", tmp_path / "out", *more))
+        got = read(only(tmp_path / "out"))
+        assert [row["n"] for row in got] == ["1", "2\n3", ""]
+        first = got[0]["text"]
+        assert (first.count(","), first.count('"'), first.count("\r\n"), len(first.split())) == (1, 2, 1, 3)
+
+    def test_cells_between_other_marks(self, ground: Ground, tmp_path: Path) -> None:
+        """Read and written with this mark, quoted where they hold it, and otherwise as between commas."""
+        documents = [
+            {**document(number), "note": f"{',' * (number % 2)}{';' * (number % 3)}\t{number}"} for number in range(99)
+        ]
+        path, shards = tmp_path / "x.csv", []
+        for separator, mark in (("comma", ","), ("semicolon", ";"), ("tab", "\t")):
+            with path.open("w", newline="", encoding="utf-8") as file:
+                lines = [NAMES, *([row[name] for name in NAMES] for row in documents)]
+                csv.writer(file, delimiter=mark).writerows(lines)
+            output = tmp_path / separator
+            more = ("--separator", separator, "--id", "id", "--keep", "note", "--keep", "id")
+            succeeds(*ground.arguments(path, output, *more))
+            with only(output).open(newline="", encoding="utf-8") as shard:
+                shards.append(list(csv.reader(shard, delimiter=mark)))
+            assert shards[-1] == shards[0]
+            assert manifest(output)["configuration"]["columns"].get("separator", "comma") == separator
+            assert cv.plan(path, make_release(ground.space), separator=separator).documents == len(documents)  # type: ignore[arg-type]
+            assert match([str(path)], [str(output)], id="note", separator=separator).missing == 0  # type: ignore[arg-type]
+
+    def test_another_mark_than_it_has_is_said(self, ground: Ground, tmp_path: Path) -> None:
+        """Also where the names are in quotes, or one of them has a comma; and where there is no CSV at all."""
+        path, lines = tmp_path / "x.csv", write(tmp_path / "x.jsonl", DOCUMENTS)
+        for header, mark, said in (
+            ('"id";"text"', "comma", "separator semicolon"),
+            ("id, or key;text", "comma", "separator semicolon"),
+            ("id\ttext", "semicolon", "separator tab"),
+            ("id,text", "tab", "separator comma"),
+        ):
+            path.write_text(f"{header}\n1;{UNKNOWN}\n")
+            sentence = fails(ground.arguments(path, tmp_path / "out", "--separator", mark), "bad-shards", said)
+            assert UNKNOWN not in sentence
+            fails(["preview", path, "--space", ground.space_folder, "--separator", mark], "wrong-column")
+        fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "conflicting-settings")
+
+
+def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path: Path) -> None:
+    """As Hive and Spark write them: refused where all columns are to be kept, and otherwise named as not copied."""
+    for suffix in (".jsonl", ".parquet"):
+        source = tmp_path / suffix[1:]
+        write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
+        fails(ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "all"), "conflicting-settings", "day, lang")
+        ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
+        assert "not copied: note, day, lang" in ended.out
+
+
+def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path: Path) -> None:
+    """Otherwise nothing would read the release as one table; how Arrow holds strings is no difference."""
+    kinds = {"a": pa.string(), "b": pa.large_string(), "c": pa.dictionary(pa.int8(), pa.string()), "d": pa.int64()}
+    for name, kind in kinds.items():
+        values = pa.array([1] if name == "d" else ["x"]).cast(kind)
+        (tmp_path / "in").mkdir(exist_ok=True)
+        pq.write_table(pa.table({"text": ["bababa"], "v": values}), tmp_path / "in" / f"{name}.parquet")
+    said = fails(ground.arguments(tmp_path / "in", tmp_path / "out", "--keep", "v"), "bad-shards", "d.parquet", "'v'")
+    assert "int64" in said
+    (tmp_path / "in" / "d.parquet").rename(tmp_path / "d.parquet")
+    succeeds(*ground.arguments(tmp_path / "in", tmp_path / "o", "--keep", "v"))
+    assert pq.read_table(tmp_path / "o" / "data")["v"].to_pylist() == ["x"] * 3
+
+
+class TestAWrongColumn:
+    @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
+    def test_is_answered_by_those_that_exist(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
+        """All of their names, and the nearest; of CSV only where another column shows that the line is one of names."""
+        source = write(tmp_path / f"x{suffix}", DOCUMENTS)
+        for option, wrong, near in (("--text", "texte", "text"), ("--id", "ID", ""), ("--keep", "notes", "note")):
+            said = fails(ground.arguments(source, tmp_path / "out", option, wrong), "bad-shards", repr(wrong))
+            assert ("text, id, note" in said) == ((suffix, option) != (".csv", "--text"))
+            assert f"; did you mean {near}?" in said or not near
+        fails(["preview", source, "--space", ground.space_folder, "--text", "texte"], "wrong-column")
+
+    def test_of_a_file_without_names_quotes_no_row(self, ground: Ground, tmp_path: Path) -> None:
+        """The first line is then a document."""
+        (tmp_path / "x.csv").write_text(f"17,{UNKNOWN},Bababa dedeki lolomu nanari soso.\n" * 3)
+        said = fails(ground.arguments(tmp_path / "x.csv", tmp_path / "out"), "bad-shards")
+        assert UNKNOWN not in said
+        assert "Bababa" not in said
