@@ -7,10 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.arrays import Int32, Int64, UInt8, UInt64
+from corpusveil.arrays import Int32, Int64, Scratch, UInt8, UInt64
 from corpusveil.compiled import compiled, u
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.scratch import Scratch
 from corpusveil.text.spans import Covered
 from corpusveil.text.tokens import Tokens
 
