@@ -165,7 +165,7 @@ def _pick(data: Any, starts: Any, kinds: Any, out: Any) -> Any:
         byte, second, third = data[u(start)], data[u(min(start + 1, last))], data[u(min(start + 2, last))]
         seventh = data[u(min(start + 6, last))]
         mark = ((byte == 0x2E) | (byte == 0x3A)) & (_is_plain(second) | (second == 0x3A)) | (byte == 0xEF)
-        word = _is_digit(third) | _is_digit(seventh)
+        word = _is_digit(byte) | _is_digit(third) | _is_digit(seventh)
         out[u(n)] = t
         other = ((kind == _PUNCTUATION) & mark) | ((kind == _ADDRESS) & (byte == 0x40))
         n += ((kind == _WORD) & word) | (kind == _NUMBER) | other
@@ -274,17 +274,18 @@ def _scan(
         first, behind, begin = documents[document], documents[document + 1], token_offsets[document]
         start, end, kind = np.int64(starts[t]), np.int64(ends[t]), kinds[t]
         iban: Any = False
-        if kind == _WORD:
-            iban = end - start >= 4 and _is_digit(data[start + 2]) and _is_digit(data[start + 3])
-            if not iban and end - start < 8:
-                continue
-        elif kind == _NUMBER:
+        if kind == _WORD or kind == _NUMBER:
             word = _word_before(data, tokens, begin, t, np.int64(6), np.int64(0), born, words)
             if word > birth:
                 birth = word
                 end = np.int64(ends[word])
                 n = _put(out, n, end, min(end + _AROUND, behind), _BIRTH, np.int64(0))
-        else:
+                end = np.int64(ends[t])
+        if kind == _WORD:
+            iban = end - start >= 4 and _is_digit(data[start + 2]) and _is_digit(data[start + 3])
+            if not iban and end - start < 8:
+                continue
+        elif kind != _NUMBER:
             touches = t > begin and ends[t - 1] == start
             of = _mark(data, start, end, touches, endings)
             if of >= 0:
@@ -363,10 +364,12 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     """Return what is looked for around a word or a mark: the first group of a pattern, in UTF-8."""
     letter, day, year = r"[A-Za-z\x80-\xff]", r"[0-3]?\d(?:st|nd|rd|th|er|\.)?", r"(?:1[89]|20)\d\d"
     month = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?"
-    blank, of = r"[\s,./-]{1,3}", r"(?:\s(?:of|de|del|di))?"
+    blank, of = r"[\s,./-]{0,3}", r"(?:\s(?:of|de|del|di))?"
+    named = rf"(?:{year}|(?:'|\xe2\x80\x99)\d\d)"
     dates = (
-        rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
-        rf"{year}{blank}{month}{blank}{day}|"
+        rf"{day}{of}{blank}{month}{of}{blank}{named}|{month}{blank}{day}[\s,./-]{{1,3}}{named}|{month}{blank}{named}|"
+        rf"{year}{blank}{month}{blank}{day}|{day}(?P<c>[-./]?){month}(?P=c)\d\d|{month}[0-3]\d{year}|"
+        rf"[0-3]?\d(?P<d>[-./]\s?|\s)(?:[01]?\d|[IVX]{{1,4}})(?P=d){year}|[0-3]?\d/[01]?\d[- ](?:{year}|\d\d)|"
         rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"
         rf"(?:{year}|\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])|(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2]){year}"
     )
