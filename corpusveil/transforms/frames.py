@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusveil.errors import (
     UNNAMED,
@@ -24,6 +25,7 @@ from corpusveil.errors import (
     column_twice,
     listed,
     no_column,
+    of_other_type,
 )
 from corpusveil.storage.nested import Path, Places, changed, column_of, path_of
 from corpusveil.storage.nested_columns import filled, flat, leaf_type
@@ -61,6 +63,8 @@ def frame_of(data: Any, text: str, keep: Kept = "all") -> Frame:
 
     Raises UserError for any other value, and for a column that is missing or occurs several times.
     """
+    if not isinstance(text, str):
+        raise of_other_type("text", text, "the name of a column, which is a string")
     columns = Columns.of(text, None, keep)
     frame = _frame(data, text, columns)
     if frame.column is None and columns.keep:
@@ -158,7 +162,10 @@ def cannot_hold(name: str, kind: object) -> UserError:
 def column_values(column: Any) -> Any:
     """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list."""
     if hasattr(column, "to_arrow"):  # Polars
-        column = column.to_arrow()
+        try:
+            column = column.to_arrow()
+        except pa.ArrowInvalid:
+            raise BadTypeError(f"{column.name}: Arrow has no type for {column.dtype}; cast the column first.") from None
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         return column
     if not hasattr(column, "isna"):
@@ -247,6 +254,9 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
     stays, dropped = stays_of(names, columns)
 
     def back(made: Any) -> Any:
+        for at, field in enumerate(made.schema):
+            if pa.types.is_dictionary(field.type):
+                made = made.set_column(at, field, _without_others(made.column(at)))
         return made.replace_schema_metadata(None) if dropped else made  # which may describe columns that are gone
 
     column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
@@ -256,6 +266,15 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
         column=lambda name: data.column(_place(names, name)),
         dropped=dropped,
     )
+
+
+def _without_others(column: Any) -> Any:
+    """Return a column of dictionaries that have the values of its rows alone: others may be of rows filtered out."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array(map(_without_others, column.chunks), column.type)
+    used = column.indices.drop_null().unique().sort()
+    indices = pc.index_in(column.indices, used).cast(column.type.index_type)
+    return pa.DictionaryArray.from_arrays(indices, column.dictionary.take(used), ordered=column.type.ordered)
 
 
 def _text_column(column: Any, name: str) -> Any:
@@ -274,6 +293,8 @@ def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
     index = data.index
     names = [UNNAMED if name is None else name for name in index.names]
     if (names == [UNNAMED] and _are_row_numbers(index)) or columns.others == "keep" or set(names) <= set(columns.keep):
+        for unused in ("remove_unused_levels", "remove_unused_categories"):  # which may be of rows filtered out
+            index = getattr(index, unused, lambda same=index: same)()
         return index, []
     return None, names
 
@@ -334,9 +355,12 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
         made = data.copy()
         made.isetitem(place, series.back(parts))
         made = made.iloc[:, stays]
+        for at, kind in enumerate(made.dtypes):
+            if kind == "category":
+                made.isetitem(at, made.iloc[:, at].cat.remove_unused_categories())
         if dropped or gone:
             made.attrs = {}
-        return made.reset_index(drop=True) if index is None else made
+        return made.reset_index(drop=True) if index is None else made.set_axis(index)
 
     column = lambda name: column_values(data.iloc[:, _place(names, name)])  # noqa: E731 - one of four such
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
