@@ -198,7 +198,9 @@ def _is_cosine(given: Any) -> bool:
 def _read_info(url: str) -> dict[str, Any]:
     info = SAVED.read(url)
     named = info.get("space")
-    texts = [info.get("encoder"), *(named.get(key) for key in ("path", "digest"))] if isinstance(named, dict) else [None]
+    texts = (
+        [info.get("encoder"), *(named.get(key) for key in ("path", "digest"))] if isinstance(named, dict) else [None]
+    )
     lines = [info[key] for key in ("licence", "attribution") if info.get(key) is not None]
     figures = info.get("figures", {})
     like = figures.get("like", {}) if isinstance(figures, dict) else None

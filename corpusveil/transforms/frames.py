@@ -273,8 +273,9 @@ def _without_others(column: Any) -> Any:
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array(map(_without_others, column.chunks), column.type)
     used = column.indices.drop_null().unique().sort()
-    indices = pc.index_in(column.indices, used).cast(column.type.index_type)
-    return pa.DictionaryArray.from_arrays(indices, column.dictionary.take(used), ordered=column.type.ordered)
+    indices, kind = pc.index_in(column.indices, used).cast(column.type.index_type), column.type.value_type
+    values = column.dictionary.cast(pa.large_string()) if pa.types.is_string_view(kind) else column.dictionary
+    return pa.DictionaryArray.from_arrays(indices, values.take(used).cast(kind), ordered=column.type.ordered)
 
 
 def _text_column(column: Any, name: str) -> Any:
