@@ -13,6 +13,9 @@ from corpusveil.transforms.frames import column_values
 from corpusveil.transforms.release.release import AnyRelease
 from corpusveil.transforms.table import of_columns
 
+_REGISTERED: list[Any] = []
+"""DuckDB frees a function with the cursor that registered it, though others still call it (duckdb-python, issue 530)."""
+
 
 def register_sql(
     connection: Any, release: AnyRelease, name: str = "privatize", *, ledger: Ledger | None = None
@@ -49,6 +52,7 @@ def register_sql(
 
         with contextlib.suppress(Exception):  # as Spark does, a name that is registered again has the new release
             connection.remove_function(name)
+        _REGISTERED.append(rows)
         connection.create_function(name, rows, None, "VARCHAR", type="arrow", null_handling="special")
     else:
         raise BadTypeError(

@@ -579,6 +579,12 @@ class TestFunctionsOfColumns:
                 made = connection.execute("SELECT privatize(?, ?, ?)", ["review", "1", text]).fetchall()
                 assert made == [tuple(privatize([text], release, ["1"], "review"))]
 
+    def test_a_function_outlives_the_cursor_that_registered_it(self) -> None:
+        with duckdb.connect() as connection:
+            cv.register_sql(connection.cursor(), RELEASE)
+            made = connection.sql("SELECT privatize('t', '1', 'Bread')").fetchall()
+        assert made == [tuple(privatize(["Bread"], RELEASE, ["1"], "t"))]
+
     def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self, tmp_path: Path) -> None:
         """It arrives in the exception of the engine, whose query it ends."""
         known = Release(RELEASE.mechanism, RELEASE.budget, RELEASE.policy, key=RELEASE.key,
