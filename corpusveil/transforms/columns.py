@@ -14,7 +14,7 @@ from corpusveil.transforms.release.release import AnyRelease
 from corpusveil.transforms.table import of_columns
 
 _REGISTERED: list[Any] = []
-"""DuckDB frees a function with the cursor that registered it, though others still call it (duckdb-python, issue 530)."""
+"""DuckDB frees a function with the cursor that registered it, though others still call it (duckdb-python 530)."""
 
 
 def register_sql(
