@@ -41,6 +41,7 @@ from corpusveil.passages.store import LEAST, Store, load_store
 from corpusveil.recognizers import registry
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import excluded_words
+from corpusveil.spaces.vocabulary import compared
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.durable import StageWatch, mark_of, run, stem
@@ -260,6 +261,8 @@ def build_store(
     url, engine = files.absolute(files.as_text(output)), engine or Here()
     if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
         raise BadValueError("licence: say in a line under which license the texts are public, such as CC0.")
+    if attribution is not None and not (isinstance(attribution, str) and attribution.isprintable()):
+        raise BadValueError("attribution: say in a line whom to name, or leave it out.")
     match words:
         case None:
             pass
@@ -270,7 +273,7 @@ def build_store(
     check_whole("size", size, LEAST, MOST)
     if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
         raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
-    without = sorted(excluded_words(space.url) if excluded is None else {word.casefold() for word in excluded})
+    without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     named = [*map(registry.identity, RECOGNIZERS)]
     settings = [

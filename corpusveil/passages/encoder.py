@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.arrays import Bool, Int8, Int32, Int64
+from corpusveil.arrays import Bool, Float64, Int8, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.errors import DataError, PackageError, UnsetError
 from corpusveil.passages.pieces import Pieces
@@ -47,6 +47,8 @@ weren't won't wouldn't
 """English words that deny; a space of another language has none, and its last coordinate tells nothing."""
 _DOUBLE_TOPIC, _DENIES = 249, 25
 """Twice the length of the other coordinates, 127 / sqrt(1.04), and the size of the last."""
+MOST = 1040
+"""The numbers of a vector."""
 _POINT, _WEIGHTS = 14, 15
 _FULL = 1 << 20
 BUILT_IN = "mean"
@@ -134,19 +136,33 @@ class OtherVectors:
         """Return the encoder of an entry point. Raises UserError if no package has it, or if it fails."""
         encoder = ENCODERS.find(name)
         try:
-            sample = np.asarray(encoder.encode("a text"), np.float64)
-            return cls(f"{name}/{encoder.version}", int(sample.reshape(-1).size), encoder)
+            made = cls(f"{name}/{encoder.version}", np.asarray(encoder.encode("a text")).size, encoder)
         except Exception as error:  # noqa: BLE001 - a package of others, which raises anything
             raise PackageError(f"{name}: this encoder does not work here ({type(error).__name__}).") from None
+        if not (0 < made.dimensions <= MOST and made.name.isprintable()):
+            raise PackageError(f"{name}: an encoder makes at most {MOST:,} numbers, and has a version of one line.")
+        if not np.array_equal(made.vector("a text"), made.vector("a text")):
+            raise PackageError(f"{name}: this encoder makes other numbers of the same text at each call.")
+        return made
+
+    def vector(self, text: str) -> Float64:
+        """Return the numbers of a text, float64 [d], the largest of size 1. Raises DataError, which quotes no text."""
+        try:
+            vector = np.asarray(self.encoder.encode(text))
+            sound = vector.shape == (self.dimensions,) and vector.dtype.kind in "fiub" and np.isfinite(vector).all()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whose message may quote the text
+            raise DataError(f"{self.name}: this encoder failed on a text ({type(error).__name__}).") from None
+        if not sound:
+            raise DataError(f"{self.name}: this encoder made no {self.dimensions:,} finite numbers of a text.")
+        vector = vector.astype(np.float64)
+        return vector / (np.abs(vector).max() or 1.0)
 
     def encode(self, texts: pa.Array) -> Int8:
         out = np.zeros((len(texts), self.dimensions), np.int8)
         for row, text in enumerate(texts.to_pylist()):
             if not text.strip():
                 continue
-            vector = np.asarray(self.encoder.encode(text), np.float64)
-            if vector.shape != (self.dimensions,) or not np.isfinite(vector).all():
-                raise DataError(f"{self.name}: this encoder made no {self.dimensions:,} finite numbers of a text.")
+            vector = self.vector(text)
             length = float(np.sqrt((vector * vector).sum())) or 1.0
             out[row] = np.trunc(vector / length * LENGTH + np.copysign(0.5, vector))
         return out

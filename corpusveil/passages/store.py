@@ -175,6 +175,8 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
         texts = column.cast(pa.large_string()).combine_chunks()
         texts = texts if isinstance(texts, pa.Array) else pa.concat_arrays(texts.chunks)
         vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
+        if not isinstance(vectors, np.ndarray):  # an archive of arrays
+            raise KeyError(VECTORS)  # noqa: TRY301
     except (*BROKEN_ARRAY, pa.ArrowException, KeyError):
         raise SAVED.damaged(address, "a file is missing or cut short") from None
     if vectors.dtype != np.int8 or vectors.shape != (len(texts), made_by.dimensions) or texts.null_count:
@@ -189,10 +191,25 @@ def reopen(url: str, digest: str) -> Store:
     return SAVED.reopen(load_store, url, digest)
 
 
+def _is_cosine(given: Any) -> bool:
+    return isinstance(given, (int, float)) and -1.01 <= given <= 1.01
+
+
 def _read_info(url: str) -> dict[str, Any]:
     info = SAVED.read(url)
     named = info.get("space")
-    if not (isinstance(named, dict) and isinstance(named.get("path"), str) and isinstance(info.get("encoder"), str)):
+    texts = (
+        [info.get("encoder"), *(named.get(key) for key in ("path", "digest"))] if isinstance(named, dict) else [None]
+    )
+    lines = [info[key] for key in ("licence", "attribution") if info.get(key) is not None]
+    figures = info.get("figures", {})
+    like = figures.get("like", {}) if isinstance(figures, dict) else None
+    if (
+        not all(isinstance(text, str) for text in texts)
+        or not all(isinstance(line, str) and line.isprintable() for line in lines)
+        or not (isinstance(like, dict) and isinstance(like.get("similarity") or [], list))
+        or not all(_is_cosine(number) for number in (like.get("overall", 0.0), *(like.get("similarity") or [])))
+    ):
         raise SAVED.damaged(url, f"{ARTIFACT} is not a description of a store")
     if info.get("pieces_version") != pieces.VERSION:
         raise VersionError(f"{url}: this store was cut into pieces by other rules; build it again.")

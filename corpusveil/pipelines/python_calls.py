@@ -135,7 +135,8 @@ def _previewed(
 ) -> Preview:  # fmt: skip
     """Draw the first texts by each of these settings, at its risk and these epsilons, under one key."""
     frame = frame_of(texts, text)
-    sample = pa.chunked_array([plain_texts(chunk, text) for chunk in chunks_of(frame.texts)], pa.large_string())
+    plain = (plain_texts(chunk, text).cast(pa.large_string()) for chunk in chunks_of(frame.texts))
+    sample = pa.chunked_array(plain, pa.large_string())
     there = [row for row, content in enumerate(sample.slice(0, ROWS).to_pylist()) if content and content.strip()]
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")

@@ -129,7 +129,7 @@ def pick(data: Any, starts: Any, kinds: Any, out: Any) -> Any:
         byte, second, third = data[u(start)], data[u(min(start + 1, last))], data[u(min(start + 2, last))]
         seventh = data[u(min(start + 6, last))]
         mark = ((byte == 0x2E) | (byte == 0x3A)) & (_is_plain(second) | (second == 0x3A)) | (byte == 0xEF)
-        word = _is_digit(third) | _is_digit(seventh)
+        word = _is_digit(byte) | _is_digit(third) | _is_digit(seventh)
         out[u(n)] = t
         other = ((kind == _PUNCTUATION) & mark) | ((kind == _ADDRESS) & (byte == 0x40))
         n += ((kind == _WORD) & word) | (kind == _NUMBER) | other
@@ -238,17 +238,18 @@ def scan(
         first, behind, begin = documents[document], documents[document + 1], token_offsets[document]
         start, end, kind = np.int64(starts[t]), np.int64(ends[t]), kinds[t]
         iban: Any = False
-        if kind == _WORD:
-            iban = end - start >= 4 and _is_digit(data[start + 2]) and _is_digit(data[start + 3])
-            if not iban and end - start < 8:
-                continue
-        elif kind == _NUMBER:
+        if kind == _WORD or kind == _NUMBER:
             word = _word_before(data, tokens, begin, t, np.int64(6), np.int64(0), born, words)
             if word > birth:
                 birth = word
                 end = np.int64(ends[word])
                 n = _put(out, n, end, min(end + _AROUND, behind), BIRTH, np.int64(0))
-        else:
+                end = np.int64(ends[t])
+        if kind == _WORD:
+            iban = end - start >= 4 and _is_digit(data[start + 2]) and _is_digit(data[start + 3])
+            if not iban and end - start < 8:
+                continue
+        elif kind != _NUMBER:
             touches = t > begin and ends[t - 1] == start
             of = _mark(data, start, end, touches, endings)
             if of >= 0:

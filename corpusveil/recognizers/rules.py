@@ -135,10 +135,12 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     """Return what is looked for around a word or a mark: the first group of a pattern, in UTF-8."""
     letter, day, year = r"[A-Za-z\x80-\xff]", r"[0-3]?\d(?:st|nd|rd|th|er|\.)?", r"(?:1[89]|20)\d\d"
     month = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?"
-    blank, of = r"[\s,./-]{1,3}", r"(?:\s(?:of|de|del|di))?"
+    blank, of = r"[\s,./-]{0,3}", r"(?:\s(?:of|de|del|di))?"
+    named = rf"(?:{year}|(?:'|\xe2\x80\x99)\d\d)"
     dates = (
-        rf"{day}{of}{blank}{month}{of}{blank}{year}|{month}{blank}{day}{blank}{year}|{month}{blank}{year}|"
-        rf"{year}{blank}{month}{blank}{day}|"
+        rf"{day}{of}{blank}{month}{of}{blank}{named}|{month}{blank}{day}[\s,./-]{{1,3}}{named}|{month}{blank}{named}|"
+        rf"{year}{blank}{month}{blank}{day}|{day}(?P<c>[-./]?){month}(?P=c)\d\d|{month}[0-3]\d{year}|"
+        rf"[0-3]?\d(?P<d>[-./]\s?|\s)(?:[01]?\d|[IVX]{{1,4}})(?P=d){year}|[0-3]?\d/[01]?\d[- ](?:{year}|\d\d)|"
         rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"
         rf"(?:{year}|\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])|(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2]){year}"
     )

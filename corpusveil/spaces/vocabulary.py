@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -132,13 +133,18 @@ def rows_without(words: Sequence[str], excluded: Collection[str]) -> list[int]:
     """Return the rows of words but the excluded: in any case, before an apostrophe, and within a collocation too."""
     if isinstance(excluded, str):
         raise BadTypeError("exclude: give a list of words, not one string.")
-    refused = {word.casefold() for word in excluded}
+    refused = {compared(word) for word in excluded}
 
     def offends(word: str) -> bool:
         pieces = word.split("_")
-        return word in refused or any({piece, piece.replace("’", "'").partition("'")[0]} & refused for piece in pieces)
+        return word in refused or any({piece, piece.partition("'")[0]} & refused for piece in pieces)
 
-    return [row for row, word in enumerate(words) if not offends(word.casefold())]
+    return [row for row, word in enumerate(words) if not offends(compared(word))]
+
+
+def compared(word: str) -> str:
+    """Return what is equal for words that differ in case, in how accents are coded, or in their apostrophe."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold()).replace("’", "'")
 
 
 def parts(token: str) -> list[str]:

@@ -251,3 +251,13 @@ def _durations(counts: pa.Array, digits: int) -> pa.Array:
         return joined(sign, "PT", texts, "S")
     whole, rest = pc.utf8_slice_codeunits(texts, 0, -digits), pc.utf8_slice_codeunits(texts, -digits)
     return joined(sign, "PT", whole, ".", rest, "S")
+
+
+def without_unused(column: Any) -> Any:
+    """Return a column of dictionaries that have the values of its rows alone: others may be of rows filtered out."""
+    if isinstance(column, pa.ChunkedArray):
+        return pa.chunked_array(map(without_unused, column.chunks), column.type)
+    used = column.indices.drop_null().unique().sort()
+    indices, kind = pc.index_in(column.indices, used).cast(column.type.index_type), column.type.value_type
+    values = column.dictionary.cast(pa.large_string()) if pa.types.is_string_view(kind) else column.dictionary
+    return pa.DictionaryArray.from_arrays(indices, values.take(used).cast(kind), ordered=column.type.ordered)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, ConflictError
+from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError
 from corpusveil.ledger.summary import Ledger
+from corpusveil.transforms.frames import column_values
 from corpusveil.transforms.release.release import AnyRelease
 from corpusveil.transforms.table import of_columns
+
+_REGISTERED: list[Any] = []
+"""DuckDB frees a function with the cursor that registered it, though others still call it (duckdb-python 530)."""
 
 
 def register_sql(
@@ -31,6 +36,8 @@ def register_sql(
             "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
             "cv.privatize, or in Spark privatize_frame (text=..., id=..., ledger=ledger, unit=...)."
         )
+    if not isinstance(name, str) or not name:
+        raise BadValueError("name: give the name of the SQL function, such as privatize.")
     if type(connection).__module__.startswith("pyspark."):
         from corpusveil.transforms.spark import spark_function
 
@@ -43,6 +50,9 @@ def register_sql(
                 raise BadRowError(f"{name}: give three arguments, as in {name}('review', id, review).")
             return run(*columns)
 
+        with contextlib.suppress(Exception):  # as Spark does, a name that is registered again has the new release
+            connection.remove_function(name)
+        _REGISTERED.append(rows)
         connection.create_function(name, rows, None, "VARCHAR", type="arrow", null_handling="special")
     else:
         raise BadTypeError(
@@ -63,7 +73,7 @@ def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
     run = of_columns(release, "cv.expr")
 
     def draw(columns: Any) -> Any:
-        ids, texts = (column.to_arrow() for column in columns)
+        ids, texts = map(column_values, columns)
         return pl.Series(text, run(pa.repeat(text, len(texts)), ids, texts))
 
     return pl.map_batches([pl.col(id), pl.col(text)], draw, pl.String, is_elementwise=True).alias(text)

@@ -24,9 +24,11 @@ from corpusveil.errors import (
     column_twice,
     listed,
     no_column,
+    of_other_type,
 )
 from corpusveil.storage.nested import Path, Places, changed, column_of, filled, flat, leaf_type, path_of
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.values import without_unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,8 @@ def frame_of(data: Any, text: str, keep: Kept = "all") -> Frame:
 
     Raises UserError for any other value, and for a column that is missing or occurs several times.
     """
+    if not isinstance(text, str):
+        raise of_other_type("text", text, "the name of a column, which is a string")
     columns = Columns.of(text, None, keep)
     frame = _frame(data, text, columns)
     if frame.column is None and columns.keep:
@@ -157,7 +161,10 @@ def cannot_hold(name: str, kind: object) -> UserError:
 def column_values(column: Any) -> Any:
     """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list."""
     if hasattr(column, "to_arrow"):  # Polars
-        column = column.to_arrow()
+        try:
+            column = column.to_arrow()
+        except pa.ArrowInvalid:
+            raise BadTypeError(f"{column.name}: Arrow has no type for {column.dtype}; cast the column first.") from None
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         return column
     if not hasattr(column, "isna"):
@@ -246,6 +253,9 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
     stays, dropped = stays_of(names, columns)
 
     def back(made: Any) -> Any:
+        for at, field in enumerate(made.schema):
+            if pa.types.is_dictionary(field.type):
+                made = made.set_column(at, field, without_unused(made.column(at)))
         return made.replace_schema_metadata(None) if dropped else made  # which may describe columns that are gone
 
     column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
@@ -268,6 +278,8 @@ def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
     index = data.index
     names = [UNNAMED if name is None else name for name in index.names]
     if (names == [UNNAMED] and _are_row_numbers(index)) or columns.others == "keep" or set(names) <= set(columns.keep):
+        for unused in ("remove_unused_levels", "remove_unused_categories"):  # which may be of rows filtered out
+            index = getattr(index, unused, lambda same=index: same)()
         return index, []
     return None, names
 
@@ -321,9 +333,12 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
         made = data.copy()
         made.isetitem(place, series.back(parts))
         made = made.iloc[:, stays]
+        for at, kind in enumerate(made.dtypes):
+            if kind == "category":
+                made.isetitem(at, made.iloc[:, at].cat.remove_unused_categories())
         if dropped or gone:
             made.attrs = {}
-        return made.reset_index(drop=True) if index is None else made
+        return made.reset_index(drop=True) if index is None else made.set_axis(index)
 
     column = lambda name: column_values(data.iloc[:, _place(names, name)])  # noqa: E731 - one of four such
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import pickle
+import types
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -396,6 +397,33 @@ class TestEncoders:
         encoder_of.cache_clear()
         with refused("unknown-name", "tiny", "install"):
             cv.load_store(text)
+
+    def test_that_fail_or_make_no_numbers_are_named_by_a_sentence_that_quotes_no_text(
+        self, space: cv.Space, installed: Any
+    ) -> None:
+        """Also those that make other numbers at each call, none, or more than a store can have."""
+        texts, calls = pa.array(["Zzcanary one.", "Two."], pa.large_string()), itertools.count(1)
+
+        def fails(text: str) -> Any:
+            raise (SystemExit if text == "Two." else ValueError)(f"cannot read {text}")
+
+        unsound = (fails, lambda text: [text, text], lambda _: [[1.0], [1.0, 2.0]], lambda _: [1j, 1j], lambda _: [1.0])
+        every = [(lambda text, bad=bad: [1.0, 2.0] if text == "a text" else bad(text)) for bad in unsound]
+        for encode, code in (
+            *((encode, "unsuitable-data") for encode in every),
+            *((encode, "missing-package") for encode in (
+                lambda _: [], lambda _: np.ones(1041), lambda _: [1.0, next(calls)],
+            )),
+        ):  # fmt: skip
+            installed["tiny"] = types.SimpleNamespace(version="1", encode=encode)
+            encoder_of.cache_clear()
+            with refused(code, "tiny") as caught:
+                cv.Store.of(texts, space, encoder="tiny")
+            assert "anary" not in str(caught.value), str(caught.value)
+        for scale in (1e-300, 1e300):  # whose squares are 0 or infinite
+            installed["tiny"] = types.SimpleNamespace(version="1", encode=lambda _, scale=scale: [scale, scale])
+            encoder_of.cache_clear()
+            assert cv.Store.of(texts, space, encoder="tiny").vectors.tolist() == [[90, 90]] * 2
 
     def test_a_store_names_no_code(self, space: cv.Space, tmp_path: Path) -> None:
         store = cv.Store.of(pa.array(["It was cold.", "We went home."], pa.large_string()), space).save(tmp_path / "s")

@@ -300,3 +300,22 @@ def test_a_store_is_opened_only_whole(tmp_path: Path) -> None:
         cv.load_store(str(tmp_path))
     with refused("mismatch", "not a store"):
         cv.load_store(str(store.space.url))
+
+
+def test_a_description_of_a_store_that_was_edited_is_refused_by_a_sentence(tmp_path: Path) -> None:
+    store = small_store()
+    written = Path(str(store.save(tmp_path / "copy").url)) / "_artifact.json"
+    sound = json.loads(written.read_text())
+    for edit in (
+        {"space": {"path": str(store.space.url)}}, {"figures": None}, {"figures": {"like": 5}}, {"licence": "\x1b[31m"},
+        {"figures": {"like": {"similarity": ["x"]}}}, {"figures": {"like": {"similarity": [float("nan")]}}},
+        {"figures": {"like": {"overall": [1]}}}, {"attribution": 5}, {"encoder": None},
+    ):  # fmt: skip
+        written.write_text(json.dumps(sound | edit))
+        with refused("damaged-artefact", "copy"):
+            cv.load_store(str(tmp_path / "copy"), space=store.space)
+    written.write_text(json.dumps(sound))
+    with (tmp_path / "copy" / "vectors.npy").open("wb") as file:
+        np.savez(file, store.vectors)
+    with refused("damaged-artefact", "copy"):
+        cv.load_store(str(tmp_path / "copy"))

@@ -146,10 +146,11 @@ def test_no_half_of_two_phone_numbers_side_by_side_is_left() -> None:
 
 def test_dates_of_birth_are_found_as_databases_write_them() -> None:
     dates = ("1984-03-09", "09.03.84", "84-03-09", "19840309", "09031984", "840309", "3/9/1984", "09-MAR-1984")
-    for date in (*dates, "9.Mar.1984", "1984-MAR-09"):
+    named = ("9.Mar.1984", "1984-MAR-09", "09MAR1984", "9mar84", "09-MAR-84", "1984MAR09", "MAR091984", "9 March '84")
+    for date in (*dates, *named, "09 03 1984", "9.III.1984", "9/3-84"):
         for form in ("DOB {}", "dob={}", '"dob": "{}"', "birth_date: {}", '{{"birthDate":"{}"}}', "geb. {}", "DOB|{}|"):
             assert found([form.format(date)]) == [[("date_of_birth", date)]], form.format(date)
-    assert found(["born 1234567, DOB 84031", "dob=20241399"]) == [[], []]
+    assert found(["born 1234567, DOB 84031", "dob=20241399", "born 3 May 20 minutes"]) == [[], [], []]
 
 
 def test_a_kind_with_a_checksum_is_the_kind_of_a_span_however_long_a_guess_is() -> None:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from corpusveil.errors import ShapeError, UnknownError
 from corpusveil.spaces import Vocabulary
-from corpusveil.spaces.vocabulary import parts, read_vocabulary, write_vocabulary
+from corpusveil.spaces.vocabulary import parts, read_vocabulary, read_words, rows_without, write_vocabulary
 from tests.calls import refused
 
 words_lists = st.lists(
@@ -74,3 +74,11 @@ def test_duplicates_and_wrong_counts_are_refused() -> None:
         Vocabulary.from_words(["a", "b"], np.array([1]))
     with refused("wrong-value", "negative"):
         Vocabulary.from_words(["a", "b"], np.array([1, -1]))
+
+
+def test_an_excluded_word_is_left_out_however_its_file_writes_it(tmp_path: Path) -> None:
+    """In any case, with accents as characters of their own, either apostrophe, and any ends of lines."""
+    words, file = ["café", "don't", "straße", "old_café", "tea", "café's"], tmp_path / "words.txt"
+    for listed in ("café\ndon't\nstraße", "CAFE\u0301\r\nDon’t\r\n\r\nSTRASSE\r\n"):
+        file.write_bytes(b"\xef\xbb\xbf" + listed.encode())
+        assert rows_without(words, read_words(str(file))) == [4], listed

@@ -502,6 +502,44 @@ def test_texts_that_differ_in_masked_values_share_no_noise() -> None:
         assert first != second == third
 
 
+def test_values_of_rows_that_were_filtered_out_do_not_leave_with_kept_columns() -> None:
+    """As unused categories, entries of a dictionary, or levels of an index: of pandas, of Arrow."""
+    words = [" ".join(WORDS)] * 3
+    frame = pd.DataFrame(
+        {"text": words, "k": pd.Categorical(["b", "zzcanary", "a"], ["zzcanary", "b", "a"], ordered=True)}
+    )
+    kept = frame[frame["k"] != "zzcanary"]
+    for keep in (["k"], "all"):
+        made = cv.privatize(kept, RELEASE, ids=[1, 2], keep=keep)
+        assert (made["k"].cat.categories.tolist(), made["k"].cat.ordered) == (["b", "a"], True), keep
+        table = pa.table({"text": words, "k": pa.array(["b", "zzcanary", None]).dictionary_encode()})
+        chunked = pa.concat_tables([table.slice(0, 1), table.slice(2, 1)])
+        arrow = cv.privatize(chunked, RELEASE, ids=[1, 2], keep=keep)["k"]
+        assert (arrow.to_pylist(), arrow.type) == (["b", None], table["k"].type), keep
+        assert [chunk.dictionary.to_pylist() for chunk in arrow.chunks] == [["b"], []], keep
+    by_index = frame.set_index(["k", frame["text"].str[:1]]).iloc[[0, 2]]
+    index: Any = cv.privatize(by_index, RELEASE, ids=[1, 2], keep="all").index
+    assert "zzcanary" not in str(index.levels)
+
+
+def test_the_name_of_a_column_is_a_string() -> None:
+    """The name of a pandas column may be a number or, of several levels, a tuple."""
+    frame = pd.DataFrame({0: ["zzcanary"], ("a", "b"): ["zzcanary"]})
+    for name in (0, ("a", "b"), RELEASE):
+        for call in (
+            lambda name=name: cv.privatize(frame, RELEASE, ids=[1], text=name),
+            lambda name=name: cv.preview(frame, name),
+        ):
+            with refused("wrong-type", "text"):
+                call()
+
+
+def test_every_type_of_text_can_be_compared() -> None:
+    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
+        column = pa.chunked_array([pa.array(["Good bread"]).cast(kind), pa.array([None], pa.string()).cast(kind)])
+        assert cv.compare(pa.table({"text": column}), risks=[0.5], epsilons=[]).before == ["Good bread"], kind
+
+
 class TestFunctionsOfColumns:
     """DuckDB and Polars call a release by name, and get the bytes of a frame."""
 
@@ -532,6 +570,21 @@ class TestFunctionsOfColumns:
                 assert lazy.collect(engine=engine).equals(pl.from_arrow(expected))
                 assert lazy.filter(pl.col("id") < 0).collect(engine=engine).is_empty()
 
+    def test_a_function_that_is_registered_again_has_the_new_release(self) -> None:
+        with duckdb.connect() as connection:
+            for budget in (1.0, 2.0):
+                release = dataclasses.replace(RELEASE, budget=cv.Budget(budget))
+                cv.register_sql(connection, release)
+                text = " ".join(WORDS)
+                made = connection.execute("SELECT privatize(?, ?, ?)", ["review", "1", text]).fetchall()
+                assert made == [tuple(privatize([text], release, ["1"], "review"))]
+
+    def test_a_function_outlives_the_cursor_that_registered_it(self) -> None:
+        with duckdb.connect() as connection:
+            cv.register_sql(connection.cursor(), RELEASE)
+            made = connection.sql("SELECT privatize('t', '1', 'Bread')").fetchall()
+        assert made == [tuple(privatize(["Bread"], RELEASE, ["1"], "t"))]
+
     def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self, tmp_path: Path) -> None:
         """It arrives in the exception of the engine, whose query it ends."""
         known = Release(RELEASE.mechanism, RELEASE.budget, RELEASE.policy, key=RELEASE.key,
@@ -542,6 +595,7 @@ class TestFunctionsOfColumns:
                 (lambda: cv.expr(known), ("conflicting-settings", "spans_from")),
                 (lambda: cv.register_sql(object(), RELEASE), ("wrong-type", "DuckDB")),
                 (lambda: cv.register_sql(connection, None), ("wrong-type", "release")),
+                (lambda: cv.register_sql(connection, RELEASE, ""), ("wrong-value", "name")),
                 (
                     lambda: cv.register_sql(connection, RELEASE, ledger=cv.Ledger(str(tmp_path), cap=1)),
                     ("conflicting-settings", "ledger"),
