@@ -10,6 +10,7 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,26 @@ def test_every_distribution_holds_the_licence() -> None:
         licence = ROOT / folder / "LICENSE"
         assert not licence.is_symlink(), folder
         assert licence.read_text() == (ROOT / "LICENSE").read_text(), folder
+
+
+def test_one_page_names_each_bundled_data_file_with_its_license() -> None:
+    """And nothing that is not there; the wheels with data of others carry the page."""
+    page = (ROOT / "spaces" / "en" / "ATTRIBUTION.md").read_text()
+    rows = re.findall(r"^\| (`.+?) \| .+? \| (.+?) \|$", page, re.MULTILINE)
+    named = {name: row for row, _ in rows for name in re.findall("`(.+?)`", row)}
+    there = [
+        path.relative_to(ROOT).as_posix()
+        for room in ("corpusveil", "evaluate", "spaces") for path in (ROOT / room).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".py", ".pyi"}
+        and path.name not in {"py.typed", "LICENSE", "README.md", "ATTRIBUTION.md", "pyproject.toml"}
+    ]  # fmt: skip
+    assert len(there) > 20
+    matched = {path: {name for name in named if fnmatch(path, name)} for path in there}
+    assert [path for path, names in matched.items() if len(names) != 1] == []
+    assert {*named}.difference(*matched.values()) == {"corpusveil/text/stopwords.py"}
+    assert PROJECT["license-files"] == ["LICENSE", "spaces/en/ATTRIBUTION.md"]
+    space = tomllib.loads((ROOT / "spaces" / "en" / "pyproject.toml").read_text())["project"]
+    assert space["license-files"] == ["LICENSE", "ATTRIBUTION.md"]
 
 
 def test_a_bill_of_materials_names_all_that_corpusveil_depends_on_and_no_host(tmp_path: Path) -> None:
@@ -123,6 +144,7 @@ class TestARelease:
         (wheel,), (source,) = built.glob("corpusveil/*.whl"), built.glob("corpusveil/*.tar.gz")
         names = zipfile.ZipFile(wheel).namelist()
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corpusveil"}
+        assert any(name.endswith("ATTRIBUTION.md") for name in names)
         assert not [name for name in names if name.endswith(".zip")], "a space is a package of its own"
         assert {"corpusveil/py.typed", "corpusveil/__init__.pyi"} <= set(names)
         with tarfile.open(source) as archive:
@@ -173,5 +195,5 @@ class TestARelease:
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "[name]" in done.stdout
-        assert "Sarah" not in done.stdout
+        (private,) = done.stdout.splitlines()
+        assert not re.search("Sarah|Lee", private)

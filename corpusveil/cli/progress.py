@@ -18,7 +18,7 @@ from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
-from corpusveil.storage.records import Beat, Records, Shard
+from corpusveil.storage.records import Beat, Claim, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
 
@@ -41,10 +41,11 @@ class State:
     unknown: int = 0
     begun: float = 0.0
     """How much of the unfinished shards is read, in shards."""
+    unit: str = "token"
 
     @property
     def rate(self) -> float:
-        """Tokens a second."""
+        """Tokens, or pieces, a second."""
         return self.tokens / self.seconds if self.seconds else 0.0
 
     @property
@@ -55,6 +56,8 @@ class State:
 
     def shares(self) -> list[str]:
         """Return the shares of changed, known and unknown words in words: private, so only for a terminal."""
+        if self.unit != "token":
+            return []
         shares = [f"{self.changed / self.privatized:.0%} of known words changed"] if self.privatized else []
         if self.words:
             unknown = self.unknown / self.words
@@ -66,9 +69,9 @@ class State:
         shards = f"{self.done} of {several(self.shards, 'shard')}"
         if waiting.compiling:  # in this process
             return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
-        speed = f"{float(f'{self.rate:.2g}'):,.0f} tokens/s"  # two digits
+        speed = f"{float(f'{self.rate:.2g}'):,.0f} {self.unit}s/s"  # two digits
         failed = [f"{self.failed} failed"] if self.failed else []
-        alone = [shards, several(self.tokens, "token"), speed, *(self.shares() if sys.stderr.isatty() else []), *failed]
+        alone = [shards, several(self.tokens, self.unit), speed, *(self.shares() if sys.stderr.isatty() else []), *failed]
         alone += [] if self.left is None else [f"about {self.left:.0f} s left"]
         return ", ".join([speed, *self.shares(), *failed]), ", ".join(alone)
 
@@ -78,6 +81,8 @@ class _Progress:
 
     def __init__(self, records: Records, tasks: Sequence[ShardTask]) -> None:
         self._records, self._waiting = records, {task.record_name for task in tasks}
+        claim = records.read("run.json", Claim)
+        self._unit = "piece" if claim and "store" in claim.configuration else "token"
         with contextlib.suppress(CorpusveilError, OSError):
             self._finished()  # by earlier runs
         self._done: Counter[str] = Counter()
@@ -107,7 +112,7 @@ class _Progress:
                 begun += beat.share
         counts = {word: now[word] for word in ("done", "tokens", "privatized", "changed", "words", "unknown")}
         failed = len(self._records.names("failed"))
-        return State(self._total, failed=failed, seconds=time.monotonic() - self._began, begun=begun, **counts)
+        return State(self._total, failed=failed, seconds=time.monotonic() - self._began, begun=begun, unit=self._unit, **counts)
 
 
 class _TwoLines(Progress):
