@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-EXPORT = "export --quiet --frozen --offline --no-cache --no-dev --package corpusveil --format cyclonedx1.5".split()
+EXPORT = ("export", "--quiet", "--frozen", "--offline", "--no-cache", "--no-dev", "--package", "corpusveil")
 
 
 def exported(uv: str, *more: str) -> dict[str, Any]:
-    done = subprocess.run([uv, *EXPORT, *more], cwd=ROOT, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    done = subprocess.run(
+        [uv, *EXPORT, "--format", "cyclonedx1.5", *more],
+        cwd=ROOT, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
     made: dict[str, Any] = json.loads(done.stdout)
     return made
 

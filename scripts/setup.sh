@@ -89,6 +89,15 @@ install_with_pip() {
         run_pip --python .venv/bin/python install --quiet --no-deps --editable . --editable ./evaluate --editable ./spaces/en
 }
 
+# Loops need few of the packages, so they compile while the others are fetched; without the lock, 9.
+loops=
+start_loops() {
+    nice -n 5 .venv/bin/python scripts/machine_code.py >/dev/null 9>&- &
+    loops=$!
+    trap 'kill "$loops" 2>/dev/null || :' EXIT
+    trap 'exit 130' INT TERM
+}
+
 mkdir -p .tools
 if command -v flock >/dev/null 2>&1; then # two makes at once: the second waits for the first
     exec 9>.tools/lock
@@ -120,11 +129,13 @@ java_is_new_enough || extras="$extras --extra jre"
 
 say "making .venv with $("$python" --version) ($extras); the first time takes a few minutes"
 [ -e .venv ] || "$uv" venv --quiet --no-cache --python "$python" --prompt corpusveil .venv
+if "$uv" sync --quiet --frozen --inexact --no-default-groups --compile-bytecode 2>/dev/null; then start_loops; fi
 if ! install_with_uv; then
     [ -n "$pip_python" ] || fail "uv could not install the packages, and there is no pip to try instead."
     say "uv could not install the packages by itself; fetching the same ones with pip, as pip is configured"
     install_with_pip || fail "pip could not install the packages either; what it said stands above."
 fi
 [ -x .venv/bin/corpusveil ] || fail ".venv is complete, but without the corpusveil command; remove .venv and start again."
-nice -n 5 .venv/bin/python scripts/machine_code.py >/dev/null || say "the loops were not compiled; the first use compiles its own."
+[ -n "$loops" ] || start_loops
+wait "$loops" || say "the loops were not compiled; the first use compiles its own."
 printf '%s\n' "$now" >"$STAMP"

@@ -102,7 +102,7 @@ def _locked(needed: list[dict[str, Any]]) -> set[tuple[str, str]]:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with what the index gets, but for compiled loops, by the recipe of ``make distributions``."""
     folder = tmp_path_factory.mktemp("dist")
-    subprocess.run(["make", "wheels", f"DIST={folder}"], cwd=ROOT, check=True, capture_output=True)
+    subprocess.run(["make", "wheels", f"DIST={folder}"], cwd=ROOT, check=True)
     return folder
 
 
@@ -169,7 +169,8 @@ class TestARelease:
             home = folder / "home"
             home.mkdir()
             for command in (
-                ["corpusveil", "demo"], ["corpusveil", "evaluate", "--help"], ["corpusveil", "evaluate", "study", "--list"],
+                ["corpusveil", "demo"], ["corpusveil", "evaluate", "--help"],
+                ["corpusveil", "evaluate", "study", "--list"],
                 ["python", "-c", "import sys, corpusveil, corpusveil_evaluate; print(sys.path, corpusveil.__file__)"],
             ):  # fmt: skip
                 done = subprocess.run(

@@ -71,7 +71,8 @@ class State:
             return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
         speed = f"{float(f'{self.rate:.2g}'):,.0f} {self.unit}s/s"  # two digits
         failed = [f"{self.failed} failed"] if self.failed else []
-        alone = [shards, several(self.tokens, self.unit), speed, *(self.shares() if sys.stderr.isatty() else []), *failed]
+        alone = [shards, several(self.tokens, self.unit), speed]
+        alone += [*(self.shares() if sys.stderr.isatty() else []), *failed]
         alone += [] if self.left is None else [f"about {self.left:.0f} s left"]
         return ", ".join([speed, *self.shares(), *failed]), ", ".join(alone)
 
@@ -112,7 +113,8 @@ class _Progress:
                 begun += beat.share
         counts = {word: now[word] for word in ("done", "tokens", "privatized", "changed", "words", "unknown")}
         failed = len(self._records.names("failed"))
-        return State(self._total, failed=failed, seconds=time.monotonic() - self._began, begun=begun, unit=self._unit, **counts)
+        seconds = time.monotonic() - self._began
+        return State(self._total, failed=failed, seconds=seconds, begun=begun, unit=self._unit, **counts)
 
 
 class _TwoLines(Progress):
