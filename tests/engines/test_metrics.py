@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from corpusveil import waiting
 from corpusveil.cli.progress import Terminal
+from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.jobs import local
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
@@ -77,6 +79,24 @@ def test_progress_of_passages_counts_pieces(tmp_path: Path, capsys: pytest.Captu
     last = capsys.readouterr().err.splitlines()[-1]
     assert re.search(r"^1 of 1 shard, 1 piece, [\d,]+ pieces/s", last), last
     assert not re.search("token|word", last)
+
+
+def test_who_calls_from_python_is_told_of_each_stage(tmp_path: Path) -> None:
+    """Where nothing else shows it: a release, and what makes public artifacts."""
+    seen = []
+
+    class Looking(Local):
+        def run(self, function: Any, tasks: Any) -> Any:
+            wait = waiting._wait.get()
+            seen.append(None if wait is None else wait.what)
+            return super().run(function, tasks)
+
+    (tmp_path / "in.jsonl").write_text('{"text": "the river was cold"}\n')
+    privatize_corpus(passage_release(), [str(tmp_path / "in.jsonl")], str(tmp_path / "out"), Looking())
+    count_corpus([str(tmp_path / "in.jsonl")], str(tmp_path / "counts"), Looking(), CountOptions(2, 1))
+    assert len(seen) > 2
+    assert "privatizing shards" in seen
+    assert None not in seen
 
 
 @dataclass(frozen=True)
