@@ -75,32 +75,18 @@ java_is_new_enough() {
     return 1
 }
 
-# Of what its options say. pip knows an index, a mirror or a certificate from its configuration, which uv does not read.
-way=uv
-install() {
-    if [ "$way" = uv ]; then
-        if "$uv" sync --frozen --inexact --compile-bytecode "$@"; then return; fi
-        [ -n "$pip_python" ] || fail "uv could not install the packages, and there is no pip to try instead."
-        say "uv could not install the packages by itself; fetching the same ones with pip, as pip is configured"
-        way=pip
-    fi
-    "$uv" export --quiet --frozen --offline --no-cache --no-emit-workspace "$@" --output-file .tools/requirements.txt \
-        >/dev/null
-    set -- --requirement .tools/requirements.txt --require-hashes
-    while run_pip --python .venv/bin/python install --quiet "$@"; do
-        if [ -n "$loops" ] || [ "$1" = --no-deps ]; then return; fi
-        set -- --no-deps --editable . --editable ./evaluate --editable ./spaces/en
-    done
-    fail "pip could not install the packages either; what it said stands above."
+install_with_uv() {
+    # shellcheck disable=SC2086 # $extras is a list
+    "$uv" sync --frozen --inexact --compile-bytecode $extras
 }
 
-# Loops need few of the packages, so they compile while the others are fetched; without the lock, 9.
-loops=
-start_loops() {
-    nice -n 5 .venv/bin/python scripts/machine_code.py >/dev/null 9>&- &
-    loops=$!
-    trap 'kill "$loops" 2>/dev/null || :' EXIT
-    trap 'exit 130' INT TERM
+# pip knows an index, a mirror or a certificate from its configuration, which uv does not read.
+install_with_pip() {
+    # shellcheck disable=SC2086
+    "$uv" export --quiet --frozen --offline --no-cache --no-emit-workspace $extras --output-file .tools/requirements.txt \
+        >/dev/null
+    run_pip --python .venv/bin/python install --quiet --require-hashes --requirement .tools/requirements.txt &&
+        run_pip --python .venv/bin/python install --quiet --no-deps --editable . --editable ./evaluate --editable ./spaces/en
 }
 
 mkdir -p .tools
@@ -134,10 +120,11 @@ java_is_new_enough || extras="$extras --extra jre"
 
 say "making .venv with $("$python" --version) ($extras); the first time takes a few minutes"
 [ -e .venv ] || "$uv" venv --quiet --no-cache --python "$python" --prompt corpusveil .venv
-install --no-default-groups --extra en --extra evaluate
-start_loops
-# shellcheck disable=SC2086 # a list
-install $extras
+if ! install_with_uv; then
+    [ -n "$pip_python" ] || fail "uv could not install the packages, and there is no pip to try instead."
+    say "uv could not install the packages by itself; fetching the same ones with pip, as pip is configured"
+    install_with_pip || fail "pip could not install the packages either; what it said stands above."
+fi
 [ -x .venv/bin/corpusveil ] || fail ".venv is complete, but without the corpusveil command; remove .venv and start again."
-wait "$loops" || say "the loops were not compiled; the first use compiles its own."
+nice -n 5 .venv/bin/python scripts/machine_code.py >/dev/null || say "the loops were not compiled; the first use compiles its own."
 printf '%s\n' "$now" >"$STAMP"

@@ -165,7 +165,7 @@ class TestARelease:
         for ending in ("whl", "tar.gz"):
             (package,) = built.glob(f"corpusveil/*.{ending}")
             folder = tmp_path / ending
-            programs = environment(folder / "environment", f"{package}[en,evaluate]", *links).parent
+            programs = environment(folder / "environment", f"{package}[en,spans,evaluate]", *links).parent
             home = folder / "home"
             home.mkdir()
             for command in (

@@ -14,7 +14,7 @@ import typer
 from isal import igzip
 
 from corpusveil.collocations.public_texts import of_gensim, public_texts
-from corpusveil.errors import InUseError
+from corpusveil.errors import InUseError, PackageError
 from corpusveil.jobs.java import java_home
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import resolve
@@ -30,7 +30,7 @@ from corpusveil.transforms.release.risk import risk_of
 SETTINGS = Path(__file__).with_name("demo_settings")
 MARK = ".corpusveil-demo"
 RULES = ("phonenumbers", "stdnum")
-"""What the recognizer ``rules`` imports, of the extra ``spans``; without them the demo finds names alone."""
+"""What the recognizer ``rules`` imports, of the extra ``spans``."""
 PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
 SHOWN, TOLD = 20, 3
@@ -39,15 +39,17 @@ SHOWN, TOLD = 20, 3
 
 def demonstrate(output: str) -> None:
     """Run the demo in a folder. Raises UserError if the folder contains anything but an earlier demo."""
+    if not all(map(importlib.util.find_spec, RULES)):
+        raise PackageError(
+            "The demo masks phone numbers and the like by other packages: pip install 'corpusveil[spans]'."
+        )
     rows = list(private_rows())
     folder = _fresh(Path(output))
     inputs = write_shards(folder / "input", PRIVATE_SHARDS, rows)
     write_shards(folder / "public", PUBLIC_SHARDS, ({"text": text} for text in public_texts()))
     Key.generate().save(folder / "release.key")
-    has_rules = all(importlib.util.find_spec(name) for name in RULES)
     for file in SETTINGS.iterdir():
-        content = file.read_text(encoding="utf-8")
-        (folder / file.name).write_text(content if has_rules else content.replace('"rules", ', ""), encoding="utf-8")
+        shutil.copyfile(file, folder / file.name)
     before = _texts(inputs)
     shown = [*before][:: max(1, len(before) // SHOWN)][:SHOWN]
 
@@ -57,8 +59,6 @@ def demonstrate(output: str) -> None:
     _print_beside([before, passages], shown[1 : TOLD + 1])
     print(NO_AUTHOR)
     print("\nWords for words: each word is drawn near the original (words.toml)")
-    if not has_rules:
-        print("Names are masked; for phone numbers and the like: pip install 'corpusveil[spans]'")
     words = _released(folder, "words")
     _print_beside([before, words], shown[1 : TOLD + 1])
     risk = risk_of(read_manifest(str(folder / "words")))
