@@ -1,8 +1,9 @@
 # Each target makes what it needs first: .venv in the versions of uv.lock, and a Java where the machine has none.
 # PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes, SECONDS=60 fuzzes each
-# reader for a minute, OUT=new.json says where figures are written.
+# reader for a minute, OUT=new.json says where figures are written, DIST=folder where distributions are.
 BIN := .venv/bin
 WORKERS ?= 3
+DIST ?= dist
 SECONDS ?= 110
 READERS ?= all
 ACTIONLINT := v1.7.12
@@ -16,7 +17,7 @@ TESTED := not faults and not engines and not site and not airflow and not packag
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions loops workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels loops workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -95,15 +96,16 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
 
-distributions: setup ## build what the index gets into dist/, a folder for each of the three distributions
-	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
-	  "$$uv" build --package $$name --out-dir dist/$$name || exit 1; \
-	done
-	@$(MAKE) --no-print-directory loops
+distributions: setup wheels loops ## build what the index gets into DIST, a folder for each of the three distributions, and what it depends on
 
-loops: setup ## build the wheel with compiled loops, for this Python and platform, into dist/corpusveil; a minute
-	@mkdir -p dist/corpusveil
-	$(BIN)/python scripts/machine_code.py dist/corpusveil
+wheels: # without compiled loops; and a bill of materials
+	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
+	  "$$uv" build --quiet --package $$name --out-dir $(DIST)/$$name || exit 1; \
+	done; $(BIN)/python scripts/bill_of_materials.py "$$uv" $(DIST)/corpusveil.cdx.json
+
+loops: setup ## build the wheel with compiled loops, for this Python and platform, into DIST/corpusveil; a minute
+	@mkdir -p $(DIST)/corpusveil
+	$(BIN)/python scripts/machine_code.py $(DIST)/corpusveil
 
 space-en: setup ## make the archives of spaces/en of openly licensed TEXT, in WORK; half an hour (OTHER="--engine spark")
 	[ -x .tools/space-en/bin/python ] || { python3 -m venv .tools/space-en && \

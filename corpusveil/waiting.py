@@ -7,13 +7,14 @@ whose standard error goes elsewhere hears nothing. A command says it in the mann
 from __future__ import annotations
 
 import contextlib
+import html
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 PATIENCE = 2.0
 LINE_SECONDS = 5.0
@@ -118,6 +119,33 @@ def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[N
         thread.join()
 
 
+def _is_notebook() -> bool:
+    ipython = sys.modules.get("IPython")
+    return hasattr(None if ipython is None else ipython.get_ipython(), "kernel")
+
+
+class _Cell:
+    """A bar in the output of a notebook's cell, which IPython shows without widgets."""
+
+    def __init__(self) -> None:
+        self._shown: Any = None
+
+    def show(self, line: str, share: float | None) -> None:
+        value = "" if share is None else f' value="{share:.3f}"'
+        self._put({"text/plain": line, "text/html": f"<progress{value}></progress> {html.escape(line)}"})
+
+    def clear(self) -> None:
+        self._put({"text/plain": "", "text/html": ""})
+
+    def _put(self, content: dict[str, str]) -> None:
+        from IPython.display import display
+
+        if self._shown is None:
+            self._shown = display(content, raw=True, display_id=True)
+        else:
+            self._shown.update(content, raw=True)
+
+
 @contextlib.contextmanager
 def unless_done_in(seconds: float, act: Callable[[], None]) -> Iterator[None]:
     """Call a function once, in a thread, if the block has not ended by then."""
@@ -138,15 +166,19 @@ def waiting(what: str) -> Iterator[None]:
         outer.reach(what, None)
         yield
         return
+    cell = _Cell() if manner == "auto" and _is_notebook() else None
     if manner == "auto":  # no command
-        manner = "bar" if sys.stderr.isatty() or "ipykernel" in sys.modules else "none"
+        manner = "bar" if cell or sys.stderr.isatty() else "none"
     wait, width = _Wait(what), 0
 
     def show() -> None:
         """Write the line, on a terminal over the last one."""
         nonlocal width
         line = wait.line()
-        write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
+        if cell is None:
+            write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
+        else:
+            cell.show(line, wait.share)
         width = len(line)
 
     _process.shown += manner != "none"
@@ -159,7 +191,7 @@ def waiting(what: str) -> Iterator[None]:
         _process.shown -= manner != "none"
         _wait.reset(token)
         if manner == "bar" and width:
-            write(f"\r{' ' * width}\r")
+            write(f"\r{' ' * width}\r") if cell is None else cell.clear()
 
 
 def write(line: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -9,16 +10,19 @@ import tarfile
 import tomllib
 import venv
 import zipfile
+from fnmatch import fnmatch
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import corpusveil
-from scripts import readme_output
+from scripts import bill_of_materials, readme_output
 from tests.test_first_hour import assert_replaced, run_commands, shell_commands
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+LOCK = tomllib.loads((ROOT / "uv.lock").read_text())
 BARE_MEGABYTES = 700
 
 
@@ -29,6 +33,10 @@ def test_the_version_is_the_same_everywhere() -> None:
     assert f"corpusveil=={PROJECT['version']}" in sister["dependencies"]
     assert PROJECT["optional-dependencies"]["evaluate"] == [f"corpusveil-evaluate=={PROJECT['version']}"]
     assert PROJECT["version"] == corpusveil.__version__
+    space = tomllib.loads((ROOT / "spaces" / "en" / "pyproject.toml").read_text())["project"]
+    for project in (PROJECT, sister, space):
+        locked = [package["version"] for package in LOCK["package"] if package["name"] == project["name"]]
+        assert locked == [project["version"]], project["name"]
     assert f"\nversion: {corpusveil.__version__}\n" in citation
     assert (ROOT / "CHANGELOG.md").read_text().count(f"## {corpusveil.__version__.partition('.dev')[0]}") == 1
 
@@ -41,24 +49,75 @@ def test_every_distribution_holds_the_licence() -> None:
         assert licence.read_text() == (ROOT / "LICENSE").read_text(), folder
 
 
+def test_one_page_names_each_bundled_data_file_with_its_license() -> None:
+    """And nothing that is not there; the wheels with data of others carry the page."""
+    page = (ROOT / "spaces" / "en" / "ATTRIBUTION.md").read_text()
+    rows = re.findall(r"^\| (`.+?) \| .+? \| (.+?) \|$", page, re.MULTILINE)
+    named = {name: row for row, _ in rows for name in re.findall("`(.+?)`", row)}
+    there = [
+        path.relative_to(ROOT).as_posix()
+        for room in ("corpusveil", "evaluate", "spaces") for path in (ROOT / room).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts and path.suffix not in {".py", ".pyi"}
+        and path.name not in {"py.typed", "LICENSE", "README.md", "ATTRIBUTION.md", "pyproject.toml"}
+    ]  # fmt: skip
+    assert len(there) > 20
+    matched = {path: {name for name in named if fnmatch(path, name)} for path in there}
+    assert [path for path, names in matched.items() if len(names) != 1] == []
+    assert {*named}.difference(*matched.values()) == {"corpusveil/text/stopwords.py"}
+    assert PROJECT["license-files"] == ["LICENSE", "spaces/en/ATTRIBUTION.md"]
+    space = tomllib.loads((ROOT / "spaces" / "en" / "pyproject.toml").read_text())["project"]
+    assert space["license-files"] == ["LICENSE", "ATTRIBUTION.md"]
+
+
+def test_a_bill_of_materials_names_all_that_corpusveil_depends_on_and_no_host(tmp_path: Path) -> None:
+    """In the locked versions; what its wheel requires is required, all else that an extra brings is optional."""
+    (uv,) = sorted((ROOT / ".tools").glob("uv-*/bin/uv"))[-1:] or [Path("uv")]
+    bill_of_materials.main(str(uv), str(tmp_path / "bill.cdx.json"))
+    written = (tmp_path / "bill.cdx.json").read_text()
+    assert not re.search(r"https?:|/tmp|" + re.escape(str(ROOT)), written)
+    bill = json.loads(written)
+    assert (bill["bomFormat"], bill["metadata"]["component"]["version"]) == ("CycloneDX", PROJECT["version"])
+    scopes = {(part["name"], part["version"]): part["scope"] for part in bill["components"]}
+    (own,) = (package for package in LOCK["package"] if package["name"] == "corpusveil")
+    required = set(_locked(own["dependencies"]))
+    assert {part for part, scope in scopes.items() if scope == "required"} == required
+    assert {*scopes} == required.union(*map(_locked, own["optional-dependencies"].values()))
+
+
+def _locked(needed: list[dict[str, Any]]) -> set[tuple[str, str]]:
+    """Return name and version of all locked packages that these dependencies of corpusveil lead to."""
+    left, seen = [(part["name"], *part.get("extra", ())) for part in needed], {("corpusveil",)}
+    while left:
+        seen.add(here := left.pop())
+        for package in LOCK["package"]:
+            if package["name"] == here[0]:
+                groups = [package.get("optional-dependencies", {}).get(extra, ()) for extra in here[1:]]
+                parts = [*package.get("dependencies", ()), *(part for group in groups for part in group)]
+                left += {(part["name"], *part.get("extra", ())) for part in parts} - seen
+    names = {name for name, *_ in seen} - {"corpusveil"}
+    return {(package["name"], package["version"]) for package in LOCK["package"] if package["name"] in names}
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the wheel and the source distribution; the wheel of the space is in ``space``."""
+    """A folder with what the index gets, but for compiled loops, by the recipe of ``make distributions``."""
     folder = tmp_path_factory.mktemp("dist")
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir"]
-    subprocess.run([*command, str(folder), str(ROOT)], check=True, capture_output=True)
-    space = [*command, str(folder / "space"), "--wheel", str(ROOT / "spaces" / "en")]
-    subprocess.run(space, check=True, capture_output=True)
+    subprocess.run(["make", "wheels", f"DIST={folder}"], cwd=ROOT, check=True)
     return folder
 
 
 @pytest.fixture(scope="module")
 def python(built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of an environment with both wheels, and with what they need."""
-    folder = tmp_path_factory.mktemp("environment")
+    """The interpreter of an environment with the package and its space, and with what they need."""
+    wheels = built.glob("corpusveil/*.whl"), built.glob("corpusveil-space-en/*.whl")
+    return environment(tmp_path_factory.mktemp("environment"), *(str(wheel) for (wheel,) in wheels))
+
+
+def environment(folder: Path, *what: str) -> Path:
+    """Make an empty environment in a folder, install something in it, and return its interpreter."""
     venv.create(folder, with_pip=False)
     interpreter = folder / "bin" / "python"
-    install(interpreter, *map(str, built.glob("**/*.whl")))
+    install(interpreter, *what)
     return interpreter
 
 
@@ -73,8 +132,8 @@ def install(interpreter: Path, *what: str) -> None:
 @pytest.mark.packaged
 class TestARelease:
     def test_passes_the_check_of_the_index(self, built: Path) -> None:
-        files = [str(path) for path in built.glob("**/*.*") if path.is_file()]
-        assert len(files) == 3
+        files = [str(path) for ending in ("whl", "tar.gz") for path in built.glob(f"*/*.{ending}")]
+        assert len(files) == 6
         done = subprocess.run(
             [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
         )
@@ -82,9 +141,10 @@ class TestARelease:
 
     def test_holds_the_package_and_nothing_else(self, built: Path) -> None:
         """In the wheel the package with its types; in the source what builds and tests it, and no key or cache."""
-        (wheel,), (source,) = built.glob("*.whl"), built.glob("*.tar.gz")
+        (wheel,), (source,) = built.glob("corpusveil/*.whl"), built.glob("corpusveil/*.tar.gz")
         names = zipfile.ZipFile(wheel).namelist()
         assert {name.partition("/")[0].partition("-")[0] for name in names} == {"corpusveil"}
+        assert any(name.endswith("ATTRIBUTION.md") for name in names)
         assert not [name for name in names if name.endswith(".zip")], "a space is a package of its own"
         assert {"corpusveil/py.typed", "corpusveil/__init__.pyi"} <= set(names)
         with tarfile.open(source) as archive:
@@ -97,12 +157,36 @@ class TestARelease:
         size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file() and not path.is_symlink())
         assert size < BARE_MEGABYTES << 20
 
+    def test_works_in_an_empty_environment_from_wheels_and_from_the_source_archive(
+        self, built: Path, tmp_path: Path
+    ) -> None:
+        """Outside the clone, with an empty home, and with nothing but a package index and what is built."""
+        links = [f"--find-links={built / name}" for name in ("corpusveil-space-en", "corpusveil-evaluate")]
+        for ending in ("whl", "tar.gz"):
+            (package,) = built.glob(f"corpusveil/*.{ending}")
+            folder = tmp_path / ending
+            programs = environment(folder / "environment", f"{package}[en,spans,evaluate]", *links).parent
+            home = folder / "home"
+            home.mkdir()
+            for command in (
+                ["corpusveil", "demo"], ["corpusveil", "evaluate", "--help"],
+                ["corpusveil", "evaluate", "study", "--list"],
+                ["python", "-c", "import sys, corpusveil, corpusveil_evaluate; print(sys.path, corpusveil.__file__)"],
+            ):  # fmt: skip
+                done = subprocess.run(
+                    [programs / command[0], *command[1:]], cwd=home, capture_output=True, text=True, check=False,
+                    env={"HOME": str(home), "PATH": f"{programs}:/usr/bin:/bin"},
+                )  # fmt: skip
+                assert done.returncode == 0, (ending, command, done.stderr)
+                assert str(ROOT) not in done.stdout + done.stderr, (ending, command)
+            assert (home / "demo-output" / "index.html").exists(), ending
+
     def test_leads_from_the_readme_s_first_commands_to_private_text(
         self, built: Path, python: Path, tmp_path: Path
     ) -> None:
         """With the extras of the README's line, without a Spark, a Beam or pandas; lines are copied as they stand."""
         extras = re.findall(r"^pip install 'corpusveil\[en,(\w+)\]'", (ROOT / "README.md").read_text(), re.MULTILINE)
-        (wheel,) = built.glob("*.whl")
+        (wheel,) = built.glob("corpusveil/*.whl")
         install(python, f"{wheel}[{extras[0]}]")
         said = run_commands(shell_commands("README.md"), tmp_path, str(python.parent))
         assert_replaced(said, tmp_path, by_words=True)
@@ -112,5 +196,5 @@ class TestARelease:
             check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
-        assert "[name]" in done.stdout
-        assert "Sarah" not in done.stdout
+        (private,) = done.stdout.splitlines()
+        assert not re.search("Sarah|Lee", private)

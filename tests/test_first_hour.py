@@ -24,6 +24,7 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces.installed import located
 from scripts import readme_output
+from tests.calls import refused
 from tests.test_documentation import blocks
 
 ROOT = Path(__file__).parents[1]
@@ -98,6 +99,11 @@ def test_the_demo_shows_both_units_and_says_what_may_be_published(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """On this engine alone; make demo runs it on three. No private text comes back as a passage."""
+    with monkeypatch.context() as bare:
+        bare.setattr(demonstration, "RULES", ("not_installed",))
+        with refused("missing-package", "corpusveil[spans]"):
+            demonstration.demonstrate(str(tmp_path / "demo"))
+    assert not (tmp_path / "demo").exists()
     monkeypatch.setattr(demonstration, "engines", list)
     monkeypatch.setattr(demonstration, "public_texts", lambda: list(public_texts())[:100])
     demonstration.demonstrate(str(tmp_path / "demo"))

@@ -6,6 +6,7 @@ import io
 import sys
 import threading
 from collections.abc import Iterator
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -57,15 +58,42 @@ def test_a_library_call_speaks_on_a_terminal_and_leaves_it_clean(monkeypatch: py
 
 
 def test_a_library_call_says_nothing_where_nobody_looks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A notebook is somebody who looks."""
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
     shown, before = screen(monkeypatch, terminal=False), {*threading.enumerate()}
     with waiting.waiting("choosing"):
         assert not [thread for thread in threading.enumerate() if "(tick)" in thread.name and thread not in before]
     assert not shown.getvalue()
-    monkeypatch.setitem(sys.modules, "ipykernel", sys)
+
+
+def test_a_notebook_shows_a_bar_and_a_command_in_it_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bar is one output of its cell, which is empty in the end; what is worked on is no markup."""
+    shown, outputs = screen(monkeypatch, terminal=False), []
+
+    class Display:
+        def __call__(self, content: dict[str, str], **_: Any) -> Display:
+            outputs.append(content["text/html"])
+            shown.write(content["text/html"])
+            return self
+
+        update = __call__
+
+    package, module = ModuleType("IPython"), ModuleType("IPython.display")
+    monkeypatch.setattr(package, "get_ipython", lambda: SimpleNamespace(kernel=None), raising=False)
+    monkeypatch.setattr(module, "display", Display(), raising=False)
+    monkeypatch.setitem(sys.modules, "IPython", package)
+    monkeypatch.setitem(sys.modules, "IPython.display", module)
+    shown.awaited = "25%"
+    with waiting.waiting("reading <a>"):
+        waiting.reached("step", 0.25)
+        assert shown.written.wait(60)
+    assert '<progress value="0.250"></progress> reading &lt;a&gt;: step, 0 s, 25%, about 0 s left' in outputs
+    assert not outputs[-1]
+    waiting.choose("lines")
+    shown.awaited, before = "choosing, 0 s\n", len(outputs)
+    shown.written.clear()
     with waiting.waiting("choosing"):
-        assert shown.written.wait(600)
+        assert shown.written.wait(60)
+    assert len(outputs) == before
 
 
 def test_a_command_speaks_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ import typer
 from isal import igzip
 
 from corpusveil.collocations.public_texts import of_gensim, public_texts
-from corpusveil.errors import InUseError
+from corpusveil.errors import InUseError, PackageError
 from corpusveil.jobs.java import java_home
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import resolve
@@ -29,6 +29,8 @@ from corpusveil.transforms.release.risk import risk_of
 
 SETTINGS = Path(__file__).with_name("demo_settings")
 MARK = ".corpusveil-demo"
+RULES = ("phonenumbers", "stdnum")
+"""What the recognizer ``rules`` imports, of the extra ``spans``."""
 PUBLIC_SHARDS = 4
 PRIVATE_SHARDS = 2
 SHOWN, TOLD = 20, 3
@@ -37,6 +39,10 @@ SHOWN, TOLD = 20, 3
 
 def demonstrate(output: str) -> None:
     """Run the demo in a folder. Raises UserError if the folder contains anything but an earlier demo."""
+    if not all(map(importlib.util.find_spec, RULES)):
+        raise PackageError(
+            "The demo masks phone numbers and the like by other packages: pip install 'corpusveil[spans]'."
+        )
     rows = list(private_rows())
     folder = _fresh(Path(output))
     inputs = write_shards(folder / "input", PRIVATE_SHARDS, rows)

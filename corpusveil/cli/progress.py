@@ -17,7 +17,7 @@ from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
-from corpusveil.storage.records import Beat, Records, Shard
+from corpusveil.storage.records import Beat, Claim, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
 
@@ -30,6 +30,8 @@ class _Progress:
 
     def __init__(self, records: Records, tasks: Sequence[ShardTask]) -> None:
         self._records, self._waiting = records, {task.record_name for task in tasks}
+        claim = records.read("run.json", Claim)
+        self._unit = "piece" if claim and "store" in claim.configuration else "token"
         with contextlib.suppress(CorpusveilError, OSError):
             self._finished()  # by earlier runs
         self._done: Counter[str] = Counter()
@@ -65,9 +67,10 @@ class _Progress:
             return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
         seconds, failures = time.monotonic() - self._began, len(self._records.names("failed"))
         rate = now["tokens"] / seconds if seconds else 0.0
-        speed = f"{float(f'{rate:.2g}'):,.0f} tokens/s"  # two digits
-        shares, failed = _shares(now), [f"{failures} failed"] if failures else []
-        alone = [shards, several(now["tokens"], "token"), speed, *(shares if sys.stderr.isatty() else []), *failed]
+        speed = f"{float(f'{rate:.2g}'):,.0f} {self._unit}s/s"  # two digits
+        shares = _shares(now) if self._unit == "token" else []
+        failed = [f"{failures} failed"] if failures else []
+        alone = [shards, several(now["tokens"], self._unit), speed, *(shares if sys.stderr.isatty() else []), *failed]
         if 0 < done < self._total:  # the rest takes as long as the finished part
             alone.append(f"about {seconds * (self._total - done) / done:.0f} s left")
         return ", ".join([speed, *shares, *failed]), ", ".join(alone)

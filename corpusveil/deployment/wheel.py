@@ -60,7 +60,7 @@ def build_wheel(folder: Path, *, machine_code: Callable[[Path], object] | None =
     name = f"{PACKAGE}-{distribution.version}"
     pure = str(machine_code is None).lower()
     information = {"WHEEL": _WHEEL.format(version=distribution.version, tag=tag, pure=pure)}
-    for own in ("METADATA", "entry_points.txt", "licenses/LICENSE"):
+    for own in ("METADATA", "entry_points.txt", "licenses/LICENSE", "licenses/spaces/en/ATTRIBUTION.md"):
         if (text := distribution.read_text(own)) is None:
             raise InstallationError(f"corpusveil was installed without its {own}; install it again.")
         information[own] = text

@@ -18,7 +18,7 @@ import fsspec
 
 from corpusveil.errors import BadValueError, worker_killed
 from corpusveil.jobs import startup
-from corpusveil.storage.engine import Measured, total
+from corpusveil.storage.engine import Here, Measured, total
 
 _AHEAD, _CALLS = 3, 4096
 """Calls that wait for each process, so that none waits; with more tasks than calls, several form one."""
@@ -73,7 +73,7 @@ class Local:
     def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when a worker dies."""
         if self.workers == 1:
-            return total(function(task) for task in tasks)
+            return Here().run(function, tasks)
         if self._pool is None:
             given = (startup.environment(self.workers), fsspec.config.conf)
             self._pool = ProcessPoolExecutor(self.workers, startup.context(self.workers), _begin, given)

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.display import Card, Shown, Table
-from corpusveil.errors import DataError, UserError
+from corpusveil.errors import DataError, PackageError, UserError
 from corpusveil.language.context_risk import context_risk
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
@@ -103,6 +104,24 @@ class Preview(Shown):
             for drawn in self.drawn for number, before in enumerate(self.before)
         ]  # fmt: skip
         return pa.Table.from_pylist(rows)
+
+    def plot(self) -> Any:
+        """Return a matplotlib figure: the share of the texts' words that also stand in what is drawn; private.
+
+        A bar for each of ``drawn``. Raises UserError where matplotlib is not installed.
+        """
+        try:
+            import matplotlib.pyplot as plt
+        except ImportError:
+            raise PackageError("plot draws with matplotlib, which is not installed: pip install matplotlib.") from None
+        figure, axis = plt.subplots(figsize=(7, 0.8 + 0.3 * len(self.drawn)), layout="constrained")
+        bars = axis.barh(range(len(self.drawn)), [_in_common(self.before, drawn.texts) for drawn in self.drawn])
+        axis.bar_label(bars, fmt="{:.0%}", padding=3)
+        axis.set_yticks(range(len(self.drawn)), [drawn.name for drawn in self.drawn])
+        axis.invert_yaxis()
+        axis.set(xlim=(0, 1), xlabel="words of the texts that also stand in their replacement (private)")
+        plt.close(figure)  # a notebook shows what is returned, and once
+        return figure
 
     def beside(self, others: Sequence[Preview], key_in_words: str) -> Preview:
         """Return this preview with what others, under the same key, show of the same texts."""
@@ -217,6 +236,13 @@ def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -
         return Denoiser(*parts, spans=release.spans is not None).readable(texts)
     except UserError:  # no closed form, or no epsilon that a reader knows
         return None
+
+
+def _in_common(before: Sequence[str], after: Sequence[str]) -> float:
+    """Return the share of the words of texts, each as often as it stands there, that their replacements have, too."""
+    words = [[re.findall(r"\w+", text.lower()) for text in pair] for pair in zip(before, after, strict=True)]
+    kept = [word in {*new} for old, new in words for word in old]
+    return sum(kept) / max(1, len(kept))
 
 
 def _shown(text: str) -> str:

@@ -118,8 +118,8 @@ def compare(
     """Return some texts by words at each of ``risks``, and by passages at each of ``epsilons``; private, as a preview.
 
     Both units are of *en*, and ``texts`` are those of ``cv.preview``. A notebook shows a table, ``table()`` is one of
-    Arrow, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises UserError if there is nothing to
-    compare, and as ``cv.preview``.
+    Arrow, ``plot()`` a figure of matplotlib, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises
+    UserError if there is nothing to compare, and as ``cv.preview``.
     """
     ways = [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks]
     if epsilons:

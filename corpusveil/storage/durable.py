@@ -13,7 +13,6 @@ a last file, and tidies up (``once``).
 from __future__ import annotations
 
 import abc
-import contextlib
 import hashlib
 import json
 import posixpath
@@ -38,6 +37,7 @@ from corpusveil.errors import (
 from corpusveil.storage import files, lease
 from corpusveil.storage.engine import Engine, Measured
 from corpusveil.storage.records import Failed, Record, Records
+from corpusveil.waiting import waiting
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
@@ -183,7 +183,7 @@ def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch |
     forget_failed(place)
     left = work.left(tasks)
     if left:
-        shown = contextlib.nullcontext() if watch is None else watch(work.name, place.address(work.folder), len(tasks))
+        shown = waiting(work.name) if watch is None else watch(work.name, place.address(work.folder), len(tasks))
         do_all(work, left, engine, shown)
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import re
+import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -135,7 +137,9 @@ class TestFramesEverywhere:
         with refused("wrong-type"):
             cv.preview("a single text", epsilon=1.0)
 
-    def test_both_units_stand_beside_the_text_as_a_table_of_a_notebook(self) -> None:
+    def test_both_units_stand_beside_the_text_as_a_table_of_a_notebook_and_as_a_plot(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """What words and passages are is what releases of these names write; markup of a text stays text."""
         frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
         passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
@@ -156,6 +160,20 @@ class TestFramesEverywhere:
             {"text": 0, "unit": "passage", "epsilon": 10.0, "before": given[0], "after": texts[1][0]}
         ]
         assert str(every).count("Under the key that was given.") == 1
+        with monkeypatch.context() as without:
+            without.setitem(sys.modules, "matplotlib", None)
+            with refused("missing-package", "matplotlib"):
+                every.plot()
+        if importlib.util.find_spec("matplotlib"):  # make docs installs it
+            (axis,) = every.plot().axes
+            assert [label.get_text() for label in axis.get_yticklabels()] == [drawn.name for drawn in every.drawn]
+            words = [
+                {*re.findall(r"\w+", text.lower())} for text in (given[0], *(drawn.texts[0] for drawn in every.drawn))
+            ]
+            shares = [
+                sum(word in after for word in ("b", "the", "river", "b", "is", "cold")) / 6 for after in words[1:]
+            ]
+            assert [bar.get_width() for bar in axis.patches] == pytest.approx(shares)
         with refused("wrong-value", "cv.compare"):
             cv.compare(given, risks=[], epsilons=[])
 

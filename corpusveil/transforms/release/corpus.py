@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import time
 import warnings
@@ -277,7 +276,8 @@ class _Start:
         if run.begun is not None:
             run.begun()
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
-        shown = contextlib.nullcontext() if run.watch is None else run.watch(job.records, left, "privatizing shards")
+        what = "privatizing shards"
+        shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
