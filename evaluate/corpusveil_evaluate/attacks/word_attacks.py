@@ -88,14 +88,14 @@ class ContextAttacker:
     """Reconstructs documents from their released words; ``search`` is the width of the search.
 
     Candidates come from the whole vocabulary and always include the released word. No margin keeps a released word.
-    ``known`` float64 [V]: how often each word stands in other originals, which this attacker has beside the model.
+    ``known`` are other originals, as ids, which this attacker has beside the model.
     """
 
     mechanism: Mechanism
     epsilon: float
     model: LanguageModel
     search: Search = THOROUGH
-    known: Float64 | None = None
+    known: Sequence[Integers] | None = None
     _reader: Reader = field(init=False, repr=False)
     _candidates: Candidates = field(init=False, repr=False)
     _likelier: Float64 = field(init=False, repr=False)
@@ -192,20 +192,22 @@ class ContextAttacker:
         return out, weighed
 
 
-def likelier(shares: Float64, counts: Float64) -> Float64:
-    """Return by how much likelier words are in a kind of text where each stands ``counts`` times, float64 [V].
+def likelier(shares: Float64, documents: Sequence[Integers]) -> Float64:
+    """Return by how much likelier words are in a kind of text than in public text, float64 [V], from some of the kind.
 
-    It is (C + M p) / (N + M) over the public share p (Dirichlet prior). Public text weighs as much as the M words, of
-    ``MEMORIES``, by which each of the N words is best predicted from the others.
+    It is (C + M p) / (N + M) over the public share p of a word that stands C times in the N words of the ``documents``
+    (Dirichlet prior). Public text weighs as much as the M words, of ``MEMORIES``, by which each document is best
+    predicted from the others: words are often repeated within one.
     """
-    seen, whole = counts > 0, float(counts.sum())
-    p, c = shares[seen], counts[seen]
-
-    def said(memory: float) -> float:
-        return float(c @ np.log((c - 1 + memory * p) / (whole - 1 + memory)))
-
-    memory = max(MEMORIES.tolist(), key=said)
-    return np.asarray((counts + memory * shares) / (whole + memory) / shares)
+    memories, said = MEMORIES[:, None], np.zeros(MEMORIES.size)
+    known = [document[document >= 0] for document in documents]
+    counts = np.bincount(np.concatenate([np.empty(0, np.int64), *known]), minlength=shares.size).astype(np.float64)
+    for document in known:
+        words, times = np.unique(document, return_counts=True)
+        others = counts[words] - times + memories * shares[words]
+        said += (times * np.log(others / (counts.sum() - document.size + memories))).sum(axis=1)
+    memory = float(MEMORIES[said.argmax()])
+    return np.asarray((counts + memory * shares) / (counts.sum() + memory) / shares)
 
 
 def _joined(documents: Sequence[Integers]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
@@ -273,13 +275,8 @@ def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Pr
     """Return the frequencies of a space's words in the text of a language model; see ``smoothed``."""
     counts = language.vocabulary.counts
     assert counts is not None  # noqa: S101 - a model is made of counts
-    return smoothed(_counts(language, space), float(counts.sum()), inputs)
-
-
-def _counts(language: KneserNey, space: Space) -> Float64:
-    """Return how often each word of a space stands in the text of a language model, float64 [V]."""
-    ids = language.model.ids(space.vocabulary.words)
-    return np.append(language.vocabulary.counts, 0)[ids].astype(np.float64)  # type: ignore[arg-type]
+    known = np.append(counts, 0)[language.model.ids(space.vocabulary.words)].astype(np.float64)
+    return smoothed(known, float(counts.sum()), inputs)
 
 
 def attack_words(
@@ -319,9 +316,11 @@ def attack_words(
     readers = [(recovery, CONTENT_FROM_CONTEXT, PUBLIC) if model_public else (recovery, CONTENT_BY_HALF, OF_HALF)]
     if not model_public and public is not None:
         alone = ContextAttacker(mechanism, epsilon, public)
-        both = dataclasses.replace(alone, known=_counts(language, mechanism.space))
-        yield from _content(alone.attack(documents, released), CONTENT_FROM_CONTEXT, PUBLIC)
-        readers.append((both.attack(documents, released), CONTENT_BY_HALF, f"{PUBLIC} and words {OTHERS}"))
+        both = dataclasses.replace(alone, known=document_ids(mechanism.space, originals[::2]))
+        some = alone.attack(documents, released)
+        yield from _content(some, CONTENT_FROM_CONTEXT, PUBLIC)
+        others = some, both.attack(documents, released)  # who knows more can always read as who knows less
+        readers += [(each, CONTENT_BY_HALF, f"{PUBLIC} and words {OTHERS}") for each in others]
     yield from _content(*max(readers, key=lambda of: of[0].content.with_context if of[0].content else 0.0))
     yield from _recovered(recovery, law, _frequencies(model_public))
 

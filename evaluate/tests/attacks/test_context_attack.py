@@ -86,17 +86,17 @@ def test_an_attacker_with_some_originals_knows_how_frequent_words_are_there(spac
     """Of text whose words are frequent elsewhere than in public text; without originals, or of any kind, no less."""
     mechanism, swapped = make("ring-geometric", space), [(one + SIZE // 2) % SIZE for one in sentences(150, 8)]
     seen = released_words(mechanism, 0.2, swapped, Key.for_tests())
-    some = np.bincount(np.concatenate(swapped[:75]), minlength=SIZE).astype(float)
     found = [
         ContextAttacker(mechanism, 0.2, model, known=known).attack(swapped[75:], seen[75:])
-        for known in (None, np.zeros(SIZE), some)
+        for known in (None, [], swapped[:75])
     ]
     assert found[0].by_search == found[1].by_search < found[2].by_search - 3 * found[2].share_error
-    shares, counts = np.array([0.5, 0.3, 0.2]), np.array([300.0, 500.0, 200.0])
-    known = likelier(shares, counts) * shares
-    assert known.sum() == pytest.approx(1)
-    assert np.abs(known - counts / 1000).max() < 0.02 < np.abs(known - shares).max()
-    np.testing.assert_allclose(likelier(shares, 100 * shares), 1, atol=1e-9)
+    shares, rng = np.array([0.5, 0.3, 0.2]), np.random.default_rng(0)
+    for there in (np.array([0.3, 0.5, 0.2]), shares):
+        documents = [np.append(rng.choice(3, 50, p=there), -1) for _ in range(40)]
+        np.testing.assert_allclose(likelier(shares, documents) * shares, there, atol=0.03)
+    repeated = [np.full(50, rng.choice(3, p=shares)) for _ in range(8)]  # each says one word alone: nothing of others
+    assert np.abs(np.log(likelier(shares, repeated))).max() < 0.5
 
 
 def test_words_that_nothing_is_known_about_cut_the_context(
