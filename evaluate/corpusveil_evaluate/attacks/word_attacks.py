@@ -147,10 +147,13 @@ class ContextAttacker:
         simpler = max(range(3), key=lambda at: right[at].sum())
         some = ends.size
         which = np.repeat(np.arange(some), np.diff(ends, prepend=0))
-        best, errors = max(simpler, 3, key=lambda at: right[at].sum()), []
-        for hits in (right[3].astype(np.float64) - right[simpler], right[best]):
+        best = max(simpler, 3, key=lambda at: right[at].sum())
+
+        def error(hits: Any) -> float:
             residues = np.bincount(which, hits - hits.sum() / whole * counts, some)
-            errors.append(math.sqrt(some / (some - 1) * float(residues @ residues)) / whole if some > 1 else math.nan)
+            return math.sqrt(some / (some - 1) * float(residues @ residues)) / whole if some > 1 else math.nan
+
+        errors = error(right[3].astype(np.float64) - right[simpler]), error(right[best])
         return Recovery(int((counts > 0).sum()), some, unchanged, by_frequency, by_law, by_search, *errors)
 
     def _alone(self, seen: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:

@@ -177,15 +177,15 @@ class Seen(NamedTuple):
     """The tokens of texts, which of them are released words, int64 [S], and where runs and texts begin among these."""
 
     tokens: Tokens
-    index: Int64
+    at: Int64
     offsets: Int64
     documents: Int64
 
-    def between(self, at: int) -> tuple[str, bool]:
+    def between(self, place: int) -> tuple[str, bool]:
         """Return the punctuation before a released word, and whether a blank is directly before the word."""
-        tokens, last = self.tokens, int(self.index[at])
+        tokens, last = self.tokens, int(self.at[place])
         text = int(np.searchsorted(tokens.offsets, last, side="right")) - 1
-        first = max(int(tokens.offsets[text]), int(self.index[at - 1]) + 1 if at else 0)
+        first = max(int(tokens.offsets[text]), int(self.at[place - 1]) + 1 if place else 0)
         written, spaced = "", False
         for token in range(first, last + 1):
             spaced = token > 0 and bool(tokens.starts[token] > tokens.ends[token - 1])
