@@ -39,6 +39,13 @@ def readers(
         str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
     ] = "privatize",
     output: Annotated[str | None, typer.Option(help="Write JSON to this file.", metavar="URL")] = None,
+    read: Annotated[
+        str | None,
+        typer.Option(
+            help="A file of released texts: print what the reader with SmolLM2-135M takes for their originals.",
+            metavar="URL",
+        ),
+    ] = None,
 ) -> None:
     """Print what share of words each of several readers guesses, who know ever more. Everything is public.
 
@@ -47,17 +54,29 @@ def readers(
     import dataclasses
     import json
 
+    from corpusveil.errors import UnsetError
     from corpusveil.language.model import load_model
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
-    from corpusveil.storage import files
+    from corpusveil.storage import files, formats
+    from corpusveil.storage.rows import Columns
     from corpusveil.text.policy import TextPolicy
     from corpusveil_evaluate.readers.ladder import reader_ladder
+    from corpusveil_evaluate.readers.neural import neural_text
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
     made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
-    ladder = reader_ladder(made, epsilon, None if model is None else load_model(model), policy=policy)
+    known = None if model is None else load_model(model)
+    if read is not None:
+        if known is None:
+            raise UnsetError("--read: this reader needs a language model of public text; give --model.")
+        with files.open_read(read) as file:
+            form = formats.find(formats.form_of(read))
+            texts = [text or "" for batch in form.batches(file, read, Columns()) for text in batch.texts.to_pylist()]
+        print("\n".join(neural_text(made, epsilon, known, texts, policy)))
+        return
+    ladder = reader_ladder(made, epsilon, known, policy=policy)
     print(ladder)
     if output is not None:
         files.write_bytes(output, (json.dumps(dataclasses.asdict(ladder), indent=1) + "\n").encode())

@@ -18,11 +18,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.arrays import Integers
+from corpusveil.arrays import Float64, Integers
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError, NoClosedForm, ShapeError
-from corpusveil.language.channel import ALL
-from corpusveil.language.denoise import LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
+from corpusveil.language.channel import ALL, Candidates
+from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import LONGEST
 from corpusveil.language.model import LanguageModel
@@ -37,7 +37,7 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DEFAULT
 from corpusveil.text.sentences import sentence_ends
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from corpusveil_evaluate.statistics.statistic import CONTENT_WORDS, KNOWN_WORDS, Figure, Reading, register
+from corpusveil_evaluate.statistics.statistic import CONTENT_WORDS, KNOWN_WORDS, Figure, Reading, Statistic, register
 from corpusveil_evaluate.statistics.word_statistics import N_W, RUNS, S_W, word_statistics
 from corpusveil_evaluate.terms import tokenizer_of_space
 
@@ -48,8 +48,9 @@ class Recovery:
 
     ``unchanged``: the released word is the original; ``by_frequency``: the original is the most frequent word, whatever
     was released; ``by_law``: the best guess from the word alone is right; ``by_search``: the search over the document
-    is right. ``error`` is the standard error of ``given_back``, for independent documents. ``content`` are the shares
-    of content words, of attackers who care for these alone; None if there are none.
+    is right. ``error`` and ``share_error`` are the standard errors of ``given_back`` and ``with_context``, for
+    independent documents. ``content`` are the shares of content words, of attackers who care for these alone; None if
+    there are none.
     """
 
     words: int
@@ -59,6 +60,7 @@ class Recovery:
     by_law: float
     by_search: float
     error: float
+    share_error: float
     content: Recovery | None = None
 
     @property
@@ -85,13 +87,17 @@ class ContextAttacker:
     """Reconstructs documents from their released words; ``search`` is the width of the search.
 
     Candidates come from the whole vocabulary and always include the released word. No margin keeps a released word.
+    ``known`` are other originals, as ids, which this attacker has beside the model.
     """
 
     mechanism: Mechanism
     epsilon: float
     model: LanguageModel
     search: Search = THOROUGH
+    known: Sequence[Integers] | None = None
     _reader: Reader = field(init=False, repr=False)
+    _candidates: Candidates = field(init=False, repr=False)
+    _likelier: Float64 = field(init=False, repr=False)
     _weights: npt.NDArray[np.float64] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -99,6 +105,11 @@ class ContextAttacker:
         search = dataclasses.replace(self.search, margin=0.0)
         self._reader = reader_of(Denoiser(self.mechanism, Budget(1.0), DEFAULT, self.model, search))
         self._weights = content_weights(self.mechanism.space)
+        self._candidates, self._likelier = self._reader.candidates, np.ones(self._weights.size)
+        if self.known is not None:
+            self._likelier = likelier(self._reader.shares, self.known)
+            shares = self._reader.shares * self._likelier
+            self._candidates = Candidates(self.mechanism, shares / shares.sum(), self._candidates.count, CUT)
 
     def guesses(self, released: Sequence[Integers]) -> list[npt.NDArray[np.int32]]:
         """Return the likeliest originals of each document, int32, as many as released words.
@@ -129,25 +140,28 @@ class ContextAttacker:
     ) -> Recovery:
         """Count the words that attackers guess who weigh words by ``weights``; ``counts`` [T] weighs each place."""
         whole = float(counts.sum())
-        constant = np.full(truth.size, (self._reader.shares * weights).argmax(), np.int32)
+        constant = np.full(truth.size, (self._candidates.shares * weights).argmax(), np.int32)
         right = [(guess == truth) * counts for guess in (seen, constant, self._alone(seen, weights), searched)]
         unchanged, by_frequency, by_law, by_search = (float(hits.sum()) / whole for hits in right)
         simpler = max(range(3), key=lambda at: right[at].sum())
         some = ends.size
         which = np.repeat(np.arange(some), np.diff(ends, prepend=0))
-        gained = right[3].astype(np.float64) - right[simpler]
-        gained -= (by_search - max(unchanged, by_frequency, by_law)) * counts
-        more = np.bincount(which, gained, some)
-        error = math.sqrt(some / (some - 1) * float((more**2).sum())) / whole if some > 1 else math.nan
-        return Recovery(int((counts > 0).sum()), some, unchanged, by_frequency, by_law, by_search, error)
+        best = max(simpler, 3, key=lambda at: right[at].sum())
+
+        def error(hits: Any) -> float:
+            residues = np.bincount(which, hits - hits.sum() / whole * counts, some)
+            return math.sqrt(some / (some - 1) * float(residues @ residues)) / whole if some > 1 else math.nan
+
+        errors = error(right[3].astype(np.float64) - right[simpler]), error(right[best])
+        return Recovery(int((counts > 0).sum()), some, unchanged, by_frequency, by_law, by_search, *errors)
 
     def _alone(self, seen: npt.NDArray[np.int32], weights: npt.NDArray[np.float64]) -> npt.NDArray[np.int32]:
         """Return the best guess of each word alone, of readers who weigh words."""
         out = seen.copy()
         at = np.flatnonzero(seen >= 0)
         with self._reader.lock:
-            rows = self._reader.candidates.rows(self.epsilon, seen[at])
-        out[at] = self._reader.candidates.guesses(rows, weights)
+            rows = self._candidates.rows(self.epsilon, seen[at])
+        out[at] = self._candidates.guesses(rows, weights)
         return out
 
     def _guessed(
@@ -159,7 +173,7 @@ class ContextAttacker:
         if not at.size:
             return out, weighed
         self.mechanism.check_id(int(seen.max()))
-        reader, candidates = self._reader, self._reader.candidates
+        reader, candidates = self._reader, self._candidates
         document = np.searchsorted(ends, at, side="right")
         begins = np.ones(at.size, np.bool_)
         begins[1:] = (np.diff(at) > 1) | (np.diff(document) > 0)
@@ -171,13 +185,31 @@ class ContextAttacker:
         with reader.lock:
             rows = candidates.rows(self.epsilon, seen[at])
             search_runs(
-                out[at], rows, np.append(runs, at.size), documents, candidates.words, candidates.emissions,
-                reader.unknown, 0.0, LEAST, ALL, reader.shares, MEMORY, reader.said,
-                self.model.arrays, reader.room, guesses, self._weights, content,
+                out[at], rows, np.append(runs, at.size), documents, candidates.words,
+                candidates.emissions * self._likelier[candidates.words], reader.unknown, 0.0, LEAST, ALL,
+                reader.shares, MEMORY, reader.said, self.model.arrays, reader.room, guesses, self._weights, content,
             )  # fmt: skip
         out[at] = guesses
         weighed[at] = np.where(content < 0, candidates.guesses(rows, self._weights), content)
         return out, weighed
+
+
+def likelier(shares: Float64, documents: Sequence[Integers]) -> Float64:
+    """Return by how much likelier words are in a kind of text than in public text, float64 [V], from some of the kind.
+
+    It is (C + M p) / (N + M) over the public share p of a word that stands C times in the N words of the ``documents``
+    (Dirichlet prior). Public text weighs as much as the M words, of ``MEMORIES``, by which each document is best
+    predicted from the others: words are often repeated within one.
+    """
+    memories, said = MEMORIES[:, None], np.zeros(MEMORIES.size)
+    known = [document[document >= 0] for document in documents]
+    counts = np.bincount(np.concatenate([np.empty(0, np.int64), *known]), minlength=shares.size).astype(np.float64)
+    for document in known:
+        words, times = np.unique(document, return_counts=True)
+        others = counts[words] - times + memories * shares[words]
+        said += (times * np.log(others / (counts.sum() - document.size + memories))).sum(axis=1)
+    memory = float(MEMORIES[said.argmax()])
+    return np.asarray((counts + memory * shares) / (counts.sum() + memory) / shares)
 
 
 def _joined(documents: Sequence[Integers]) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int64]]:
@@ -217,6 +249,7 @@ def document_ids(space: Space, texts: Sequence[str]) -> list[Integers]:
     return list(np.split(whole, starts + np.searchsorted(cuts, starts, side="right"))) if words.size else []
 
 
+MEMORIES = 2.0 ** np.arange(6, 25)
 ATTACKED = 8000
 """About how many words are attacked, of documents of which each counts with at most ``MOST_WORDS``."""
 MOST_WORDS = 400
@@ -231,6 +264,9 @@ CONTENT_FROM_CONTEXT = register("content words guessed from context", group="att
     floor="a reader who takes the most frequent content word")  # fmt: skip
 CONTENT_BY_HALF = register("content words guessed with half of the originals", group="attack", of=CONTENT_WORDS,
     tile=True, floor="a reader who takes the most frequent content word")  # fmt: skip
+PUBLIC = "a reader with public trigrams"
+OTHERS = "of every second original, who guesses the others"
+OF_HALF = f"a reader with trigrams {OTHERS}"
 FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_WORDS, tile=True,
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
@@ -276,21 +312,27 @@ def attack_words(
     if not any((document >= 0).any() for document in documents):
         return
     released = released_words(mechanism, epsilon, documents, Key.generate())
-    if not model_public and public is not None:
-        yield from _content(ContextAttacker(mechanism, epsilon, public).attack(documents, released), public=True)
     recovery = ContextAttacker(mechanism, epsilon, language.model).attack(documents, released)
-    yield from _content(recovery, public=model_public)
+    readers = [(recovery, CONTENT_FROM_CONTEXT, PUBLIC) if model_public else (recovery, CONTENT_BY_HALF, OF_HALF)]
+    if not model_public and public is not None:
+        alone = ContextAttacker(mechanism, epsilon, public)
+        both = dataclasses.replace(alone, known=document_ids(mechanism.space, originals[::2]))
+        some = alone.attack(documents, released)
+        yield from _content(some, CONTENT_FROM_CONTEXT, PUBLIC)
+        others = some, both.attack(documents, released)  # who knows more can always read as who knows less
+        readers += [(each, CONTENT_BY_HALF, f"{PUBLIC} and words {OTHERS}") for each in others]
+    yield from _content(*max(readers, key=lambda of: of[0].content.with_context if of[0].content else 0.0))
     yield from _recovered(recovery, law, _frequencies(model_public))
 
 
-def _content(recovery: Recovery, *, public: bool) -> Iterator[Figure]:
+def _content(recovery: Recovery, statistic: Statistic, who: str) -> Iterator[Figure]:
     """Yield what a reader from context recovers who cares for content words: who has public text only, or originals."""
     if (content := recovery.content) is None:
         return
-    statistic, who = CONTENT_FROM_CONTEXT, "a reader with public trigrams"
-    if not public:
-        statistic, who = CONTENT_BY_HALF, "a reader with trigrams of every second original, who guesses the others"
-    note = f"{content.words:,} content words; a search over sentences guesses {content.by_search:.1%}"
+    note = (
+        f"± {100 * content.share_error:.1f}, {content.words:,} content words; a search over sentences guesses "
+        f"{content.by_search:.1%}"
+    )
     yield statistic.measure(Reading(content.with_context, who, note), floor=content.by_frequency)
 
 

@@ -16,27 +16,29 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
+from corpusveil.budget import Budget
 from corpusveil.errors import ConflictError
 from corpusveil.language.channel import ALL, Candidates
 from corpusveil.language.context_risk import TextReader, TextShares, hits_of
-from corpusveil.language.denoise import CUT, MEMORY
+from corpusveil.language.denoise import CUT, MEMORY, THOROUGH, Denoiser, Reader, places_of
 from corpusveil.language.lattice import search_runs
 from corpusveil.language.lattice_room import room
 from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights
+from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.risk import TRIGRAMS
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import PUNCTUATION
-from corpusveil.text.policy import TextPolicy
-from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool
+from corpusveil.text.policy import DEFAULT, TextPolicy
+from corpusveil.text.tokens import Tokens
+from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool, load_causal
 
 READER = f"{NAME} and {TRIGRAMS}"
 NEURAL, TRIGRAM, LAW, PRIOR = 0.5, 0.85, 0.2, -0.3
@@ -171,6 +173,80 @@ def _read(
     return logits, score
 
 
+class Seen(NamedTuple):
+    """The tokens of texts, which of them are released words, int64 [S], and where runs and texts begin among these."""
+
+    tokens: Tokens
+    at: Int64
+    offsets: Int64
+    documents: Int64
+
+    def between(self, place: int) -> tuple[str, bool]:
+        """Return the punctuation before a released word, and whether a blank is directly before the word."""
+        tokens, last = self.tokens, int(self.at[place])
+        text = int(np.searchsorted(tokens.offsets, last, side="right")) - 1
+        first = max(int(tokens.offsets[text]), int(self.at[place - 1]) + 1 if place else 0)
+        written, spaced = "", False
+        for token in range(first, last + 1):
+            spaced = token > 0 and bool(tokens.starts[token] > tokens.ends[token - 1])
+            if token < last and tokens.classes[token] == PUNCTUATION:
+                written += " " * spaced + tokens.text(token)
+        return written, spaced
+
+
+def places_seen(
+    forms: Forms, reader: Reader, model: LanguageModel, seen: Seen, released: Int32, law: Candidates, epsilon: float
+) -> list[list[Place]]:
+    """Return the places of every text with released words, int32 [S], as the trigrams see them."""
+    rows, size = law.rows(epsilon, released), reader.shares.size
+    some, unused, texts = room(law.count, WIDTH, size), np.empty(released.size, np.int32), []
+    for first, last in itertools.pairwise(seen.documents.tolist()):
+        search_runs(
+            released, rows, seen.offsets, np.array([first, last]), law.words, law.emissions, reader.unknown, reader.rho,
+            FAINT, ALL, reader.shares, MEMORY, reader.said, model.arrays, some, unused, ALL, unused,
+        )  # fmt: skip
+        text, begin = [], seen.offsets[first]
+        for at in range(begin, seen.offsets[last]):
+            there = law.words[rows[at]] >= 0
+            words = law.words[rows[at]][there].astype(np.int64)
+            shares = dict(zip(some.originals[at - begin].tolist(), some.shares[at - begin].tolist(), strict=True))
+            share = np.maximum([shares.get(word, 0.0) for word in words.tolist()], FLOOR)
+            law_logs = np.log(np.maximum(law.emissions[rows[at]][there], 1e-300))
+            local = TRIGRAM * np.log(share) + LAW * law_logs + PRIOR * np.log(reader.shares[words])
+            written, spaced = seen.between(at)
+            text.append(Place(words, local, spaced, forms.model.encode(written)))
+        texts.append(text)
+    return texts
+
+
+@dataclass(frozen=True, slots=True)
+class NeuralDenoiser(Denoiser):
+    """Writes the text that the reader with a causal model takes for the original, and reads the release alone."""
+
+    causal: CausalModel | None = field(default=None, kw_only=True)
+
+    def guesses(self, reader: Any, tokens: Tokens, replaced: Bool, kept: Bool) -> Int32:
+        """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
+        index, offsets = places_of(tokens, replaced | kept, over_hyphens=self.model.reading.over_hyphens)
+        documents = np.searchsorted(np.append(index, len(tokens))[offsets], tokens.offsets)
+        out, keeps = np.maximum(tokens.ids, 0).astype(np.int32), self.policy.stop_words == "keep"
+        stops = stop_words_of(self.mechanism.space, self.policy.language) if keeps else None
+        law = Candidates(self.mechanism, reader.shares, min(WIDTH, reader.shares.size), CUT, stops, once=True)
+        forms = forms_of(self.causal or load_causal(), self.mechanism.space, reader.shares.tobytes())
+        seen = Seen(tokens, index, offsets, documents)
+        texts = places_seen(forms, reader, self.model, seen, out[index], law, self.budget.epsilon)
+        found = zip(texts, masses(forms, texts), strict=True)
+        out[index] = [place.words[mass.argmax()] for of in found for place, mass in zip(*of, strict=True)]
+        return out
+
+
+def neural_text(
+    mechanism: Mechanism, epsilon: float, model: LanguageModel, texts: Sequence[str], policy: TextPolicy = DEFAULT
+) -> list[str]:
+    """Return what the reader with SmolLM2-135M writes for released texts, at an epsilon of a word."""
+    return NeuralDenoiser(mechanism, Budget(epsilon), policy, model, THOROUGH).readable(texts)
+
+
 class NeuralReader(TextReader):
     """Reads public texts that a mechanism released, with a causal model as well."""
 
@@ -218,43 +294,10 @@ class NeuralReader(TextReader):
 
     def places(self, epsilon: float, released: Int32) -> list[list[Place]]:
         """Return the places of every text, as the trigrams see them."""
-        reader, size = self._reader, len(self._mechanism.space)
-        law = Candidates(self._mechanism, reader.shares, min(WIDTH, size), CUT, self._kept, once=True)
-        rows = law.rows(epsilon, released)
-        some = room(min(WIDTH, size), WIDTH, size)
-        unused, texts = np.empty(released.size, np.int32), []
-        tokens, index = self._tokens, self._index[self._shown]
-        for first, last in zip(self._documents[:-1], self._documents[1:], strict=True):
-            search_runs(
-                released, rows, self._offsets, np.array([first, last]), law.words, law.emissions, reader.unknown,
-                reader.rho, FAINT, ALL, reader.shares, MEMORY, reader.said, self._model.arrays, some, unused, ALL,
-                unused,
-            )  # fmt: skip
-            text, begin = [], self._offsets[first]
-            for at in range(begin, self._offsets[last]):
-                there = law.words[rows[at]] >= 0
-                words = law.words[rows[at]][there].astype(np.int64)
-                shares = dict(zip(some.originals[at - begin].tolist(), some.shares[at - begin].tolist(), strict=True))
-                share = np.maximum([shares.get(word, 0.0) for word in words.tolist()], FLOOR)
-                law_logs = np.log(np.maximum(law.emissions[rows[at]][there], 1e-300))
-                local = TRIGRAM * np.log(share) + LAW * law_logs + PRIOR * np.log(reader.shares[words])
-                before = int(index[at - 1]) + 1 if at > begin else int(tokens.offsets[self._text_of(index[at])])
-                written, spaced = self._between(before, int(index[at]))
-                text.append(Place(words, local, spaced, self.forms.model.encode(written)))
-            texts.append(text)
-        return texts
-
-    def _text_of(self, token: int) -> int:
-        return int(np.searchsorted(self._tokens.offsets, token, side="right")) - 1
-
-    def _between(self, first: int, last: int) -> tuple[str, bool]:
-        """Return the punctuation of some tokens, and whether a blank is before the token after them."""
-        tokens, written = self._tokens, ""
-        for token in range(first, last + 1):
-            spaced = token > 0 and tokens.starts[token] > tokens.ends[token - 1]
-            if token < last and tokens.classes[token] == PUNCTUATION:
-                written += " " * bool(spaced) + tokens.text(token)
-        return written, bool(spaced)
+        seen = Seen(self._tokens, self._index[self._shown], self._offsets, self._documents)
+        law = Candidates(self._mechanism, self._reader.shares, min(WIDTH, self._reader.shares.size), CUT, self._kept,
+                         once=True)  # fmt: skip
+        return places_seen(self.forms, self._reader, self._model, seen, released, law, epsilon)
 
 
 def measured_gains(readers: Sequence[NeuralReader], epsilon: float, record: Path) -> list[list[dict[str, Any]]]:

@@ -19,7 +19,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.documents import Documents
 from corpusveil_evaluate.attacks import word_attacks
-from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, released_words
+from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, likelier, released_words
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.language.random_texts import WORDS, corpus
 from tests.mechanisms.spaces import normal
@@ -80,6 +80,23 @@ def test_an_informative_model_gives_words_back(space: Space, model: LanguageMode
     assert told.words == 1200
     assert told.given_back > 0.1
     assert told.given_back > 5 * told.error
+
+
+def test_an_attacker_with_some_originals_knows_how_frequent_words_are_there(space: Space, model: LanguageModel) -> None:
+    """Of text whose words are frequent elsewhere than in public text; without originals, or of any kind, no less."""
+    mechanism, swapped = make("ring-geometric", space), [(one + SIZE // 2) % SIZE for one in sentences(150, 8)]
+    seen = released_words(mechanism, 0.2, swapped, Key.for_tests())
+    found = [
+        ContextAttacker(mechanism, 0.2, model, known=known).attack(swapped[75:], seen[75:])
+        for known in (None, [], swapped[:75])
+    ]
+    assert found[0].by_search == found[1].by_search < found[2].by_search - 3 * found[2].share_error
+    shares, rng = np.array([0.5, 0.3, 0.2]), np.random.default_rng(0)
+    for there in (np.array([0.3, 0.5, 0.2]), shares):
+        documents = [np.append(rng.choice(3, 50, p=there), -1) for _ in range(40)]
+        np.testing.assert_allclose(likelier(shares, documents) * shares, there, atol=0.03)
+    repeated = [np.full(50, rng.choice(3, p=shares)) for _ in range(8)]  # each says one word alone: nothing of others
+    assert np.abs(np.log(likelier(shares, repeated))).max() < 0.5
 
 
 def test_words_that_nothing_is_known_about_cut_the_context(
