@@ -21,10 +21,18 @@ _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
 class CorpusveilError(Exception):
-    """Base of every error raised on purpose. Its text never quotes private text."""
+    """Base of every error raised on purpose. Its text never quotes private text, and is one line that can be printed.
+
+    A name in it may have been given with line breaks, or with characters that command a terminal: they are escaped.
+    """
 
     exit_status = 1
     code: ClassVar[str]
+
+    def __str__(self) -> str:
+        """Return the sentence."""
+        text = super().__str__()
+        return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
     def __init_subclass__(cls, code: str | None = None) -> None:
         if code is not None:

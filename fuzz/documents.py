@@ -149,7 +149,9 @@ def _round_trip(
     if ".csv" in suffix or ".txt" in suffix:
         texts = [text or "" for text in texts]
     if ".txt" in suffix:
-        texts = [str(text).replace("\r\n", " ").replace("\n", " ").replace("\r", " ") for text in texts]
+        texts = [
+            str(text).lstrip("\ufeff").replace("\r\n", " ").replace("\n", " ").replace("\r", " ") for text in texts
+        ]
     need(after.texts == texts, f"other texts when they are read again from {suffix}")
     kept = [[value for batch in batches for value in _written(batch.kept[k], suffix)] for k in range(len(columns.keep))]
     need(repr(after.kept) == repr(kept), f"other kept values when they are read again from {suffix}")

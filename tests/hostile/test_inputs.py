@@ -220,6 +220,11 @@ def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iter
         assert not [*output.rglob("*part*"), *output.rglob("manifest.json")], hostile
 
 
+def test_a_name_with_line_breaks_or_commands_for_a_terminal_is_escaped_in_one_line() -> None:
+    for name, said in (("a\nb", r"a\nb"), ("a\u2028b", r"a\u2028b"), ("\x1b[2J", r"\x1b[2J"), ("été 東", "été 東")):
+        assert str(UserError(f"x.csv, {name}: there is no such column.")) == f"x.csv, {said}: there is no such column."
+
+
 def test_the_fuzzer_finds_a_message_that_breaks_the_promise_and_none_that_keeps_it() -> None:
     """A failure of work is a sentence, too."""
 
@@ -229,7 +234,7 @@ def test_the_fuzzer_finds_a_message_that_breaks_the_promise_and_none_that_keeps_
 
         return invariant.refused(call, "x.csv")
 
-    texts = ["no file", "x.csv: a\nb", "x.csv: a\u2028b", "x.csv: \x07", f"x.csv: {invariant.CANARY}"]
+    texts = ["no file", f"x.csv: {invariant.CANARY}"]
     for error in (*map(UserError, [*texts, f"x.csv: {'a' * 700}", ""]), WorkError("somewhere")):
         with pytest.raises(invariant.Finding):
             fails_with(error)

@@ -296,3 +296,13 @@ def test_a_mended_input_leaves_nothing_aside(ground: Ground, tmp_path: Path) -> 
     without = [word for word in arguments if word not in QUARANTINE]
     # a release with rows set aside is not continued as if there were none
     fails(without, "output-in-use", "on_bad_rows")
+
+
+def test_plain_text_that_is_written_is_read_again_without_byte_order_marks_at_its_beginning(tmp_path: Path) -> None:
+    """One at the beginning of a file is none of its text, so one that a document begins with would be lost or not."""
+    texts = pa.array(["\ufeffa", "b\ufeff", "\ufeff\ufeffc", "\r\nd", None], pa.large_string())
+    path = tmp_path / "a.txt"
+    path.write_bytes(formats.find(".txt").render(texts, [], Columns()))
+    with path.open("rb") as file:
+        (batch,) = formats.find(".txt").batches(file, str(path), Columns())
+    assert batch.texts.to_pylist() == ["a", "b\ufeff", "c", " d", ""]

@@ -27,6 +27,10 @@ class PlainText(ByteForm):
         return [line.removesuffix(b"\r") for line in documents]
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
-        """Return a line a document; line breaks inside a document become blanks, and nulls empty lines."""
-        flat = pc.replace_substring_regex(texts.fill_null(""), r"\r\n|\n|\r", " ")
+        """Return a line a document; line breaks inside a document become blanks, and nulls empty lines.
+
+        Byte order marks that a document begins with go: at the beginning of a file they are none of its text.
+        """
+        plain = pc.replace_substring_regex(texts.fill_null(""), r"\A\x{FEFF}+", "")
+        flat = pc.replace_substring_regex(plain, r"\r\n|\n|\r", " ")
         return "\n".join([*flat.to_pylist(), ""]).encode()
