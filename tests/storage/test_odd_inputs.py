@@ -27,6 +27,7 @@ from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms import split
 from corpusveil.storage.forms.delimited import MARKS
+from corpusveil.storage.forms.plain import PlainText
 from corpusveil.storage.records import WARNING
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil_evaluate.matching import match
@@ -302,7 +303,7 @@ def test_plain_text_that_is_written_is_read_again_without_byte_order_marks_at_it
     """One at the beginning of a file is none of its text, so one that a document begins with would be lost or not."""
     texts = pa.array(["\ufeffa", "b\ufeff", "\ufeff\ufeffc", "\r\nd", None], pa.large_string())
     path = tmp_path / "a.txt"
-    path.write_bytes(formats.find(".txt").render(texts, [], Columns()))
+    path.write_bytes(PlainText("").render(texts, [], Columns()))
     with path.open("rb") as file:
-        (batch,) = formats.find(".txt").batches(file, str(path), Columns())
+        (batch,) = PlainText("").batches(file, str(path), Columns())
     assert batch.texts.to_pylist() == ["a", "b\ufeff", "c", " d", ""]
