@@ -11,7 +11,16 @@ import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import BadTypeError, BadValueError, DataError, UnknownError, UserError, nearest, of_other_type
+from corpusveil.errors import (
+    BadTypeError,
+    BadValueError,
+    ConflictError,
+    DataError,
+    UnknownError,
+    UserError,
+    nearest,
+    of_other_type,
+)
 from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
@@ -38,6 +47,7 @@ from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.fit import warn_of_misfit
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.transforms.table import chunks_of, denoise_frame, known_column, plain_texts
@@ -195,6 +205,7 @@ def privatize_corpus(
     on_bad_rows: OnBadRows = "fail",
     page: bool = True,
     rows_per_task: int | None = None,
+    mark_source: bool = False,
 ) -> Outcome:
     """Privatize files, folders or globs into ``output/data``, and write ``output/manifest.json`` last.
 
@@ -212,7 +223,7 @@ def privatize_corpus(
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
     the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. Pseudonyms that are
     equal within a unit need ``unit`` also without a ledger. ``format``,
-    ``separator``, ``on_bad_rows``, ``page`` and ``rows_per_task`` are those of the command line.
+    ``separator``, ``on_bad_rows``, ``page``, ``rows_per_task`` and ``mark_source`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
@@ -220,7 +231,14 @@ def privatize_corpus(
     private = None if records is None else files.as_text(records)
     writes = CorpusOut(files.as_text(output), private, format, page, rows_per_task)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
-    run = dataclasses.replace(run, look=lambda batch: warn_of_misfit(release, batch.texts))
+    if mark_source and not isinstance(release, PassageRelease):
+        raise ConflictError("mark_source: words are drawn for each text, which is not public; release passages.")
+    columns = dataclasses.replace(run.reads.columns, marked=mark_source)
+    run = dataclasses.replace(
+        run,
+        reads=dataclasses.replace(run.reads, columns=columns),
+        look=lambda batch: warn_of_misfit(release, batch.texts),
+    )
     return run.privatize(_engine(engine))
 
 

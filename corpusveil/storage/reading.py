@@ -104,8 +104,8 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
         raise ConflictError(f"keep all: {listed(read)}: this is read by its name; name the columns to keep.")
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
-    for form in {source, target}:
-        form.check(columns.drawn)
+    source.check(columns.drawn)
+    target.check(columns.written)
     return columns
 
 

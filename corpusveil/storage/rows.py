@@ -27,6 +27,10 @@ JSON = pa.json_(pa.large_string())
 R = TypeVar("R")
 
 
+SOURCE, PUBLIC = "source", "public"
+"""The column that marks passages, on request, and its only value."""
+
+
 class Needs(Protocol):
     """What each row needs beside what is drawn and written, such as a unit in these ``columns``."""
 
@@ -57,6 +61,8 @@ class Columns:
     unit: str | None = None
     spans_from: tuple[str, ...] = ()
     needs: Needs | None = None
+    marked: bool = False
+    """Whether a column ``SOURCE`` that says *public* is written beside the text, which is then a passage."""
 
     @classmethod
     def of(
@@ -88,6 +94,10 @@ class Columns:
             raise ColumnError(f"unit {self.unit}: this column has the text; name another column.")
         if self.column in self.spans_from:
             raise ColumnError(f"spans_from {self.column}: this column has the text; name another column.")
+        if self.marked and SOURCE in (self.column, *self.keep):
+            raise ColumnError(f"mark_source: there is a column {SOURCE} already; keep others, or do not mark.")
+        if self.marked and self.others == "keep":
+            raise ColumnError("mark_source: keep all may keep a column of this name; name the columns to keep.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
@@ -95,6 +105,7 @@ class Columns:
         """Return the columns by name; what separates cells only if it is not the default."""
         fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
         fields |= {} if self.unit is None else {"unit": self.unit}
+        fields |= {SOURCE: PUBLIC} if self.marked else {}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
     @property
@@ -102,6 +113,11 @@ class Columns:
         """The columns that drawing reads: the unit, and those that spans are from, are kept."""
         unit = () if self.unit is None else (self.unit,)
         return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *unit, *self.spans_from))))
+
+    @property
+    def written(self) -> Columns:
+        """The columns that are written."""
+        return dataclasses.replace(self, keep=(*self.keep, SOURCE), marked=False) if self.marked else self
 
     def without(self, names: Sequence[str]) -> Columns:
         """Return the columns without some that are kept."""

@@ -228,6 +228,23 @@ class TestFiles:
             fails([*call, *options, "--output", corpus / "no"], code, name)
             assert not (corpus / "no").exists()
 
+    @pytest.mark.parametrize("engine", [cv.Local(), cv.Beam()], ids=["local", "beam"])
+    def test_a_column_says_that_each_passage_is_public_if_it_is_asked_for(self, corpus: Path, engine: Any) -> None:
+        release = cv.PassageRelease(cv.PassageExchange(small_store()), 6.0, key=cv.Key(TEST_KEY))
+        for form, read in (("jsonl", pd.read_json), ("csv", pd.read_csv), ("parquet", pd.read_parquet)):
+            out = corpus / f"marked-{form}"
+            cv.privatize_corpus(corpus / "in", out, release, engine, id="id", format=form, mark_source=True)
+            for path in (out / "data").iterdir():
+                frame = read(path, **({"lines": True} if form == "jsonl" else {}))
+                assert list(frame.columns) == ["text", "source"]
+                assert set(frame["source"]) == {"public"}
+            assert "differences  none" in succeeds("verify", out).out
+        words = cv.Release(cv.RingGeometric(small_store().space), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key(TEST_KEY))
+        for made, keep, name in ((words, (), "mark_source"), (release, "all", "mark_source")):
+            with pytest.raises(cv.UserError, match=name):
+                cv.privatize_corpus(corpus / "in", corpus / "no", made, engine, id="id", keep=keep, mark_source=True)
+        assert not (corpus / "no").exists()
+
     def test_a_store_that_was_made_of_the_input_is_refused_however_it_was_cut(self, corpus: Path) -> None:
         """Then it would publish private text word for word; whoever knows better says so. No text is quoted."""
         long = [f"{' '.join(WORDS[at : at + 9]).capitalize()}." for at in range(0, 180, 9)]

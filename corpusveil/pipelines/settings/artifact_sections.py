@@ -124,6 +124,9 @@ class StoreSettings(Section):
     most_pieces: int | None = key(
         "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
         None, ge=1, metavar="NUMBER", group="Rarely used")
+    mark_source: bool = key(
+        "Write a column source, which says public in each row: a passage is nobody's text.", default=False,
+        group="Rarely used")
     accept_overlap: bool = key(
         "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
         group="Rarely used")

@@ -23,7 +23,7 @@ from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.reading import Quarantine, kept_types, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
-from corpusveil.storage.rows import BLOCK_ROWS
+from corpusveil.storage.rows import BLOCK_ROWS, PUBLIC
 from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.left_out import Drops
@@ -105,7 +105,7 @@ class ShardJob(Work[Shard]):
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
-        columns = dataclasses.replace(self.reads.columns, unit=None)
+        columns = dataclasses.replace(self.reads.columns.written, unit=None)
         return (self.key, task.start, task.stop, *columns.as_dict().values())
 
     def target(self, task: ShardTask) -> str:
@@ -130,6 +130,7 @@ class ShardJob(Work[Shard]):
         columns, drawn = self.reads.columns, self.reads.columns.drawn
         types = kept_types(task.url, columns)
         self._refuse_types(task, types)
+        types = [*types, *[pa.string()] * columns.marked]
         counts, content = Counts(), hashlib.sha256()
         quarantine = Quarantine(self.records, task.record_name)
         left_out = None if self.drops is None else self.drops.rows(task.shard)
@@ -140,7 +141,7 @@ class ShardJob(Work[Shard]):
             quarantine,
         ):
             counting = CountingFile(sink)
-            writer = form.writer(counting, columns, content, types, first=not task.start)
+            writer = form.writer(counting, columns.written, content, types, first=not task.start)
             row, share = task.start, 0.0
             # Memory holds one batch: each is written before the next is read.
             for batch in batches:
@@ -154,7 +155,8 @@ class ShardJob(Work[Shard]):
                     batch.texts, counted = self.made(given, beat_within)
                     texts = batch.whole(batch.texts)
                     form.refuse_unsaid(kept if columns.path is None else [texts, *kept], columns, task.url)
-                    writer.write(texts, kept)
+                    source_of = [pa.repeat(pa.scalar(PUBLIC, pa.string()), len(texts))] * columns.marked
+                    writer.write(texts, [*kept, *source_of])
                     counts += counted
                     counts.without_text += batch.texts.null_count
                 row = batch.stop
@@ -233,7 +235,9 @@ class ShardJob(Work[Shard]):
         target = self.target(task)
         with files.open_write(target) as sink:
             counting = CountingFile(sink)
-            formats.find(task.suffix).join(list(map(self.target, task.pieces)), counting, self.reads.columns, content)
+            formats.find(task.suffix).join(
+                list(map(self.target, task.pieces)), counting, self.reads.columns.written, content
+            )
             counting.end_shard(task.suffix)
         Quarantine.join(self.records, [piece.record_name for piece in task.pieces], task.record_name)
         return self._record(task, target, counts, (content, counting), sources.pop(), seconds)
