@@ -264,17 +264,15 @@ def _rows(
 ) -> list[dict[str, int]]:
     """Return, for each embedding, its words that may be in the space, with their rows."""
     kept = None if only is None else set(only)
-    found = []
+    allowed = []
     for embedding in embeddings:
         rows = rows_without(embedding.words, exclude) if exclude else range(len(embedding))
         words = ((embedding.words[row], row) for row in rows)
-        found.append({word: row for word, row in words if kept is None or word in kept})
-        if len(found[-1]) < 2:
-            raise DataError(
-                f"{embedding.source}: the embedding has {len(found[-1])} of the requested words, and at least two are "
-                "needed."
-            )
-    return found
+        allowed.append({word: row for word, row in words if kept is None or word in kept})
+        if len(allowed[-1]) < 2:
+            few = f"{embedding.source}: the embedding has {len(allowed[-1])} of the requested words"
+            raise DataError(f"{few}, and at least two are needed.")
+    return allowed
 
 
 def _taken(vectors: Float32, rows: Int64) -> Float32:

@@ -33,7 +33,7 @@ def codec_of(name: str) -> Codec:
 def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
     """Yield the uncompressed content of a file. Raises UserError when the file is cut short or damaged."""
     source: Any = file
-    raw = Counted(file)
+    raw = CountingReader(file)
     if codec == ".gz":
         source = igzip.IGzipFile(fileobj=cast("Any", raw))
     elif codec == ".zst":
@@ -85,7 +85,7 @@ def check(file: IO[bytes], name: str, codec: Codec) -> None:
             pass
 
 
-class Counted(io.RawIOBase):
+class CountingReader(io.RawIOBase):
     """A file that counts the bytes that are ``read`` from it, and stays open when this is closed."""
 
     def __init__(self, file: IO[bytes]) -> None:

@@ -20,7 +20,7 @@ _ATTEMPTS = 100
 _BUFFER = 1 << 20
 
 
-class Reader(io.FileIO):
+class LocalFile(io.FileIO):
     """A local file whose failing reads say that they are reads, and of what."""
 
     def __init__(self, path: str) -> None:

@@ -185,7 +185,7 @@ def open_read(url: str) -> IO[bytes]:
     """Open a file for reading. It reads whole, or raises UserError or WorkError, never OSError."""
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        return io.BufferedReader(disk.Reader(path), _BUFFER)
+        return io.BufferedReader(disk.LocalFile(path), _BUFFER)
     return io.BufferedReader(RemoteReader(fs, path, url), _BUFFER * 8)
 
 

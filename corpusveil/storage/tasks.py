@@ -164,7 +164,7 @@ def _about_rows(url: str, form: str) -> int:
         return lines
 
 
-class KeyedReader(compression.Counted):
+class KeyedReader(compression.CountingReader):
     """A file that computes a keyed BLAKE2b of everything read from it."""
 
     def __init__(self, file: IO[bytes], key: bytes) -> None:

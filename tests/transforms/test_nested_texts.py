@@ -163,7 +163,7 @@ class TestJson:
         how = Columns("messages[].content")
         (batch,) = formats.find(".jsonl").batches(io.BytesIO(line), "m.jsonl", how)
         (text,) = batch.whole(pa.array(["\0\n"], pa.large_string())).storage.to_pylist()
-        wanted = r'[{"n":-12345678901234567890123,"x":1e3,"content":"\u0000\n","z":18446744073709551615}]'
+        wanted = r'[{"n":-12345678901234567890123,"x":1000.0,"content":"\u0000\n","z":18446744073709551615}]'
         assert text == wanted
 
     @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def texts_picked(release: PassageRelease, originals: Sequence[str], privates: Se
 
 
 def piece_reader(release: PassageRelease) -> Callable[[str, int], list[int] | None]:
-    """Return what tells the pieces of the store that a released text is made of; None if it is not made of so many."""
+    """Return what tells of which n pieces of the store a released text is made; None if it is not made of n."""
     numbers = {text: number for number, text in enumerate(release.mechanism.store.texts.to_pylist())}
     between, longest = BETWEEN[release.per], max(map(len, numbers))
 

@@ -184,10 +184,12 @@ class ContextAttacker:
         guesses, content = np.empty((2, at.size), np.int32)
         with reader.lock:
             rows = candidates.rows(self.epsilon, seen[at])
+            filled = int(rows.max()) + 1  # further rows have not been asked for
+            words, emissions = candidates.words[:filled], candidates.emissions[:filled]
             search_runs(
-                out[at], rows, np.append(runs, at.size), documents, candidates.words,
-                candidates.emissions * self._likelier[candidates.words], reader.unknown, 0.0, LEAST, ALL,
-                reader.shares, MEMORY, reader.said, self.model.arrays, reader.room, guesses, self._weights, content,
+                out[at], rows, np.append(runs, at.size), documents, words, emissions * self._likelier[words],
+                reader.unknown, 0.0, LEAST, ALL, reader.shares, MEMORY, reader.said, self.model.arrays, reader.room,
+                guesses, self._weights, content,
             )  # fmt: skip
         out[at] = guesses
         weighed[at] = np.where(content < 0, candidates.guesses(rows, self._weights), content)
