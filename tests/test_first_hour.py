@@ -120,7 +120,7 @@ def test_the_demo_shows_both_units_and_says_what_may_be_published(
 
 def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[str]) -> None:
     for page, printed in (
-        ("tutorial", "Guarantee: ring-geometric, epsilon 0.1363"),
+        ("tutorial", "Guarantee: ring-geometric, epsilon 0.1364"),
         ("choosing-the-unit", "Store en, passage-exchange."),
         ("spaces", "Space(57,701 words, 96 dimensions"),
     ):
