@@ -128,12 +128,12 @@ def choose(size: int, least: float, held: bool, w: Any) -> None:
     most = w.chosen.shape[1] - held
     now = 0
     for c in range(w.sizes[size]):
-        w.behind[now, c] = 1.0
+        w.backward[now, c] = 1.0
     for t in range(size, 0, -1):
         here = w.sizes[t]
         best = 0.0
         for c in range(here):
-            w.share[c] = w.forward[t, c] * w.behind[now, c]
+            w.share[c] = w.forward[t, c] * w.backward[now, c]
             best = max(best, w.share[c])
         kept = 0
         for c in range(here):
@@ -160,7 +160,7 @@ def choose(size: int, least: float, held: bool, w: Any) -> None:
         lacking = 0.0
         opened = 0.0
         for c in range(here):
-            value = w.emitted[t, c] * w.behind[now, c]
+            value = w.emitted[t, c] * w.backward[now, c]
             w.share[c] = value
             opened += value * w.start[t, c]
             if w.firsts[t, c] >= 0:
@@ -170,14 +170,14 @@ def choose(size: int, least: float, held: bool, w: Any) -> None:
         then = 1 - now
         before = w.sizes[t - 1]
         for v in range(before):
-            w.behind[then, v] = w.left[t - 1, v] * known + lacking if w.left[t - 1, v] >= 0.0 else opened
+            w.backward[then, v] = w.left[t - 1, v] * known + lacking if w.left[t - 1, v] >= 0.0 else opened
         for edge in range(w.edges[t], w.edges[t + 1]):
-            w.behind[then, w.sources[edge]] += w.more[edge] * w.share[w.targets[edge]]
+            w.backward[then, w.sources[edge]] += w.more[edge] * w.share[w.targets[edge]]
         best = 0.0
         for v in range(before):
-            best = max(best, w.behind[then, v])
+            best = max(best, w.backward[then, v])
         for v in range(before):
-            w.behind[then, v] /= best
+            w.backward[then, v] /= best
         now = then
     w.kept[0] = 1
     w.chosen[0, 0] = 0

@@ -46,7 +46,7 @@ class Room(NamedTuple):
     ``targets``, ``entries`` and ``more``, by how much they exceed what is backed off to. Of the second pass, by
     candidate of the place before and of this one: ``base`` and ``entry`` [N, M, M] the bigram, ``states`` the sums,
     ``contexts``, ``left3`` and ``members`` the two words as context. Its counted trigrams, from ``ends[t]`` on:
-    ``triples`` [., 3] and ``extra``. ``behind``, ``after`` are what follows. ``own`` int64 [N] is which candidate is
+    ``triples`` [., 3] and ``extra``. ``backward``, ``after`` are what follows. ``own`` int64 [N] is which candidate is
     the released word, -1 for none. ``hashes``, ``spots``, ``probes``, ``asked`` and ``wanted`` are what is asked for at
     once, of one context: hashes of words, first slots and what these hold, and which words.
 
@@ -62,7 +62,7 @@ class Room(NamedTuple):
     start: Float64
     left: Float64
     forward: Float64
-    behind: Float64
+    backward: Float64
     share: Float64
     sizes: Int64
     kept: Int64

@@ -205,8 +205,8 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: boo
         least = min(index for index, value in known.items() if value is not None)
         raise DataError(
             f"risk = {risk:g}: even at epsilon {grid_value(least):g}, the smallest that is tried, a reader recovers "
-            f"{known[least] or 0.0:.1%} of the words of public text; give at least this "
-            "risk, or choose a smaller epsilon yourself."
+            f"{known[least] or 0.0:.1%} of the words of public text; give a risk of at "
+            "least that, or choose a smaller epsilon yourself."
         )
     first, last, step, width = grid_value(low), grid_value(low + 1), 0, STEPS
     reached = known[low] or 0.0

@@ -124,7 +124,7 @@ def _draw(first: Any, second: Any, threshold: Any, neighbors: Any, pieces: Any, 
 
 
 def best_neighbors(epsilon: float, pieces: int, similarity: Float64, overall: float) -> int:
-    """Return the K that makes what is drawn most similar to the original on average; the smallest of equals.
+    """Return the number K of neighbors that makes the average similarity of a draw largest; of equals, the smallest.
 
     ``similarity`` float64 [M] is the mean by rank of public pieces that the store does not have, and ``overall`` that
     of any piece. Only public figures are read, so the choice discloses nothing.

@@ -33,9 +33,9 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
     if len(there) >= FEW and len(there) > OVERLAP * len(own):
         rows = ", ".join(f"{row + 1:,}" for row in sorted({published[form] for form in there})[:FEW])
         raise MismatchError(
-            f"{store.url or 'the store'}: it contains more than {OVERLAP:.0%} of the first texts and their "
-            f"sentences (its rows {rows}, …). A release would publish them word for word; make the store of other "
-            "text, or accept this with accept_overlap."
+            f"{store.url or 'the store'}: more than {OVERLAP:.0%} of the first texts and of their sentences "
+            f"are pieces of this store (its rows {rows}, …), and would be published word for word; make the store of "
+            "other text, or accept this with accept_overlap."
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -200,3 +200,23 @@ def list_sizes(lists: pa.Array) -> Int64:
     """Return how many elements each list has, 0 for nulls; int64 [N]."""
     sizes: Int64 = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
     return sizes
+
+
+def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:
+    """Return the texts within values of Python, and where they lie; ``how`` are further arguments of ``changed``."""
+    texts: list[str | None] = []
+    places: list[tuple[int, ...]] = []
+    for row, value in enumerate(values):
+
+        def take(text: str | None, at: tuple[int, ...], row: int = row) -> str | None:
+            texts.append(text)
+            places.append((row, *at))
+            return text
+
+        changed(value, path, take, **how)
+    return texts, Places.of(places, path.steps.count(None))
+
+
+def refilled(values: Sequence[Any], path: Path, texts: Iterator[str | None], **how: Any) -> list[Any]:
+    """Return values of Python with other texts, in the order in which they were collected."""
+    return [changed(value, path, lambda _, __: next(texts), **how) for value in values]

@@ -255,10 +255,27 @@ def _durations(counts: pa.Array, digits: int) -> pa.Array:
 
 
 def without_unused(column: Any) -> Any:
-    """Return a column of dictionaries that have the values of its rows alone: others may be of rows filtered out."""
+    """Return a column whose dictionaries, also within it, have the values of its rows alone.
+
+    Others may be of rows that were filtered out.
+    """
+    if "dictionary<" not in str(column.type):
+        return column
     if isinstance(column, pa.ChunkedArray):
         return pa.chunked_array(map(without_unused, column.chunks), column.type)
-    used = column.indices.drop_null().unique().sort()
-    indices, kind = pc.index_in(column.indices, used).cast(column.type.index_type), column.type.value_type
-    values = column.dictionary.cast(pa.large_string()) if pa.types.is_string_view(kind) else column.dictionary
-    return pa.DictionaryArray.from_arrays(indices, values.take(used).cast(kind), ordered=column.type.ordered)
+    if pa.types.is_dictionary(column.type):
+        used = column.indices.drop_null().unique().sort()
+        indices, kind = pc.index_in(column.indices, used).cast(column.type.index_type), column.type.value_type
+        values = column.dictionary.cast(pa.large_string()) if pa.types.is_string_view(kind) else column.dictionary
+        return pa.DictionaryArray.from_arrays(indices, values.take(used).cast(kind), ordered=column.type.ordered)
+    kind, whole = column.type, column.take(np.arange(len(column)))  # of these rows alone, from the first on
+    if pa.types.is_struct(kind):
+        children = [whole.field(at) for at in range(kind.num_fields)]
+    elif pa.types.is_map(kind):
+        fields = [kind.key_field, kind.item_field]
+        children = [pa.StructArray.from_arrays(list(map(without_unused, (whole.keys, whole.items))), fields=fields)]
+    else:
+        children = [whole.values]
+    own = 1 if pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) else 2
+    buffers, children = whole.buffers()[:own], list(map(without_unused, children))
+    return pa.Array.from_buffers(kind, len(whole), buffers, whole.null_count, 0, children)

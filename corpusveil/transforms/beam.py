@@ -28,9 +28,9 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, scope_of, text_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.nested import column_of, path_of
+from corpusveil.storage.nested import collected, column_of, path_of, refilled
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.frames import Kept, collected, large_strings, not_copied, refilled
+from corpusveil.transforms.frames import Kept, large_strings, not_copied
 from corpusveil.transforms.identities import Beside, checked_identities
 from corpusveil.transforms.release.release import AnyRelease, require_release
 

@@ -26,7 +26,7 @@ from corpusveil.errors import (
     no_column,
     of_other_type,
 )
-from corpusveil.storage.nested import Path, Places, changed, column_of, filled, flat, leaf_type, path_of
+from corpusveil.storage.nested import Path, Places, collected, column_of, filled, flat, leaf_type, path_of, refilled
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import without_unused
 
@@ -133,26 +133,6 @@ def _fault(text: Any, row: int, name: str | None) -> BadRowError | None:
     return None
 
 
-def collected(values: Sequence[Any], path: Path, **how: Any) -> tuple[list[str | None], Places]:
-    """Return the texts within values of Python, and where they lie; ``how`` are further arguments of ``changed``."""
-    texts: list[str | None] = []
-    places: list[tuple[int, ...]] = []
-    for row, value in enumerate(values):
-
-        def take(text: str | None, at: tuple[int, ...], row: int = row) -> str | None:
-            texts.append(text)
-            places.append((row, *at))
-            return text
-
-        changed(value, path, take, **how)
-    return texts, Places.of(places, path.steps.count(None))
-
-
-def refilled(values: Sequence[Any], path: Path, texts: Iterator[str | None], **how: Any) -> list[Any]:
-    """Return values of Python with other texts, in the order in which they were collected."""
-    return [changed(value, path, lambda _, __: next(texts), **how) for value in values]
-
-
 def cannot_hold(name: str, kind: object) -> UserError:
     """Return the error of a column whose type can't hold private text."""
     return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
@@ -254,8 +234,7 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
 
     def back(made: Any) -> Any:
         for at, field in enumerate(made.schema):
-            if pa.types.is_dictionary(field.type):
-                made = made.set_column(at, field, without_unused(made.column(at)))
+            made = made.set_column(at, field, without_unused(made.column(at)))
         return made.replace_schema_metadata(None) if dropped else made  # which may describe columns that are gone
 
     column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
@@ -336,6 +315,9 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
         for at, kind in enumerate(made.dtypes):
             if kind == "category":
                 made.isetitem(at, made.iloc[:, at].cat.remove_unused_categories())
+            elif type(kind).__name__ == "ArrowDtype":
+                values = made.iloc[:, at].array
+                made.isetitem(at, type(values)(without_unused(values.__arrow_array__())))
         if dropped or gone:
             made.attrs = {}
         return made.reset_index(drop=True) if index is None else made.set_axis(index)

@@ -522,6 +522,32 @@ def test_values_of_rows_that_were_filtered_out_do_not_leave_with_kept_columns() 
     assert "zzcanary" not in str(index.levels)
 
 
+def test_nor_do_they_within_lists_maps_and_structs_or_in_pandas_columns_of_arrow() -> None:
+    entries = pa.array(["zzcanary", "b", None, "d"]).dictionary_encode()
+    missing = pa.array([False, False, True, False])
+    keys, numbers = pa.array(list("stuv")), pa.array([7, 8, 8, 9]).dictionary_encode()
+    for column in (
+        entries, pa.ListArray.from_arrays([0, 1, 2, 3, 4], entries),
+        pa.ListArray.from_arrays(pa.array([0, 1, None, 3, 4], pa.int32()), entries),
+        pa.LargeListArray.from_arrays([0, 1, 1, 3, 4], entries), pa.FixedSizeListArray.from_arrays(entries, 1),
+        pa.StructArray.from_arrays([entries, numbers], ["x", "n"], mask=missing),
+        pa.MapArray.from_arrays([0, 1, 2, 3, 4], keys, entries),
+        pa.ListArray.from_arrays([0, 1, 2, 3, 4], pa.StructArray.from_arrays([entries], ["x"])),
+    ):  # fmt: skip
+        table = pa.table({"text": [" ".join(WORDS)] * 4, "k": column}).slice(1)
+        frame = pd.DataFrame({"text": table["text"].to_pandas(), "k": table["k"].to_pandas(types_mapper=pd.ArrowDtype)})
+        for given in (table, frame):
+            made = cv.privatize(given, RELEASE, ids=[1, 2, 3], keep=["k"])
+            left = made if given is table else pa.table({"k": pa.chunked_array(made["k"].array.__arrow_array__())})
+            assert left["k"].type == column.type
+            assert left["k"].to_pylist() == column.slice(1).to_pylist()
+            assert left["k"].chunk(0).validate(full=True) is None
+            sink = pa.BufferOutputStream()
+            with pa.ipc.new_stream(sink, left.schema) as writer:
+                writer.write_table(left)
+            assert b"zzcanary" not in sink.getvalue().to_pybytes(), column.type
+
+
 def test_the_name_of_a_column_is_a_string() -> None:
     """The name of a pandas column may be a number or, of several levels, a tuple."""
     frame = pd.DataFrame({0: ["zzcanary"], ("a", "b"): ["zzcanary"]})

@@ -28,10 +28,9 @@ from hypothesis import strategies as st
 import corpusveil as cv
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import formats, nested
-from corpusveil.storage.nested import Places, filled, flat, path_of
+from corpusveil.storage.nested import Places, collected, filled, flat, path_of, refilled
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.transforms.beam import PrivatizeDocuments
-from corpusveil.transforms.frames import collected, refilled
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import (
     UNKNOWN,
