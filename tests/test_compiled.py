@@ -45,6 +45,7 @@ def environment(folder: Path, **more: str) -> dict[str, str]:
     return {**kept, "PYTHONPATH": str(folder), **more}
 
 
+@pytest.mark.nightly
 def test_a_function_is_compiled_again_when_one_that_it_calls_changed(tmp_path: Path) -> None:
     """As by an upgrade in place: the caller's own file is the same to the byte, and its machine code is still there."""
     root = copied(tmp_path)
@@ -145,6 +146,7 @@ def test_loops_run_where_neither_the_package_nor_a_home_can_be_written(tmp_path:
     assert not [*tmp_path.glob("corpusveil-loops-*")], "they are removed at the end"
 
 
+@pytest.mark.nightly
 def test_only_what_machine_code_is_made_from_changes_its_stamp(tmp_path: Path) -> None:
     """A sentence in errors.py compiled all 216 functions again on every machine."""
     root = copied(tmp_path)

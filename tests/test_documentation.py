@@ -40,6 +40,8 @@ def title(example: str) -> str:
 
 OTHERS = "ray|dask|daft"
 """Engines that are not installed beside the tests."""
+SLOW = "epsilon_for_risk|word_risk|evaluate_release"
+"""What reads with a whole language model: at night."""
 STARTS, EXAMPLES = {}, []
 for page in ("docs/frames.md", "docs/python.md"):
     STARTS[page], *others = blocks(page)
@@ -77,9 +79,10 @@ def run_apart(program: str, place: Path) -> None:
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.parametrize(
-    ("page", "example"), [one for one in EXAMPLES if not re.search(f"pyspark|import ({OTHERS})", one[1])], ids=title
-)
+@pytest.mark.parametrize(("page", "example"), [
+    pytest.param(*one, marks=[pytest.mark.nightly] * bool(re.search(SLOW, one[1]))) for one in EXAMPLES
+    if not re.search(f"pyspark|import ({OTHERS})", one[1])
+], ids=title)  # fmt: skip
 def test_an_example_runs(page: str, example: str, place: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Each goes on from the first lines of its page, and from nothing that another one made."""
     assert re.search("assert|print", example), "an example shows something"

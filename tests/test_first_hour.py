@@ -69,6 +69,7 @@ class TestTheReadme:
         wrong = README.replace("[name]", "somebody")
         assert readme_output.written(wrong) == README != wrong
 
+    @pytest.mark.nightly
     def test_risks_are_those_of_its_readers(self) -> None:
         """The shares beside the texts are computed, not remembered, and the weakest reader is not named first."""
         mechanism, said = cv.RingGeometric(cv.demo_space()), " ".join(README.split())

@@ -94,7 +94,7 @@ def spoil(source: Path, bad: str) -> Path:
 
 
 @pytest.mark.parametrize(
-    "engine", [*ENGINES[1:], pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.slow])]
+    "engine", [*ENGINES[1:], pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.nightly])]
 )
 def test_when_a_row_is_bad(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     shard = spoil(source, BAD[0])

@@ -155,6 +155,7 @@ class TestTrain:
 
     @pytest.mark.spark
     @pytest.mark.usefixtures("spark")
+    @pytest.mark.nightly
     def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
         """MLlib's vectors of the same tokens, with the same counts, in the same form; gensim's as a job are its own."""
         arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]

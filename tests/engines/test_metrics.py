@@ -107,7 +107,10 @@ class Adding:
         return {"tasks": 1, "sum": task} if task % 5 else None
 
 
-@pytest.mark.parametrize("calls", [3, 10, 4096])
+NIGHT = (pytest.param(calls, marks=pytest.mark.nightly) for calls in (3, 4096))
+
+
+@pytest.mark.parametrize("calls", [10, *NIGHT])
 def test_measures_are_those_of_all_tasks(monkeypatch: pytest.MonkeyPatch, calls: int) -> None:
     monkeypatch.setattr(local, "_CALLS", calls)
     for workers in (1, 2):

@@ -35,6 +35,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         end_session(process)
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_job_server_writes_the_same_bytes(server: str, ground: Ground, tmp_path: Path) -> None:
     """In processes that the server starts."""
@@ -44,6 +45,7 @@ def test_a_job_server_writes_the_same_bytes(server: str, ground: Ground, tmp_pat
     assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
 
 
+@pytest.mark.nightly
 def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: Ground, tmp_path: Path) -> None:
     more = ("--", f"--job_endpoint={server}", "--environment_typo=LOOPBACK")
     done = command(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more))

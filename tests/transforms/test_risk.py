@@ -62,6 +62,7 @@ def following(epsilon: float) -> float:
 
 
 class TestOneByOne:
+    @pytest.mark.nightly
     def test_the_chosen_epsilon_meets_the_risk_and_a_larger_one_does_not(
         self, space: Space, model: LanguageModel
     ) -> None:

@@ -62,7 +62,10 @@ def test_a_reader_of_half_of_the_originals_is_not_one_of_public_text(
     )  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 1.0), ("diffractor-geometric", 5.0), ("cmp", 2.0)])
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [("ring-geometric", 1.0), ("diffractor-geometric", 5.0), pytest.param("cmp", 2.0, marks=pytest.mark.nightly)],
+)
 def test_no_printed_attack_is_below_a_simpler_one(
     space: Space, texts: list[str], language: KneserNey, name: str, epsilon: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
