@@ -108,6 +108,7 @@ def test_every_benchmark_runs_at_its_smallest_size(program: list[str]) -> None:
     assert "Skipped" not in done.stdout, done.stdout
 
 
+@pytest.mark.nightly
 def test_every_reader_of_the_fuzzer_holds_on_its_own_seeds() -> None:
     command = [sys.executable, "-m", "fuzz", "all", "--seeds"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

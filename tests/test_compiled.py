@@ -75,6 +75,7 @@ print(c(1), sum(c.stats.cache_misses.values()), gc.isenabled())
 """
 
 
+@pytest.mark.nightly
 def test_of_two_cold_processes_one_compiles_and_the_other_waits(tmp_path: Path) -> None:
     steps = "".join(f"    if x == {-each}:\n        x += {each}\n" for each in range(1, 200))  # to compile for a while
     copied(tmp_path, CALLED.format(1).replace("    return", f"{steps}    return"))

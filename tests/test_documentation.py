@@ -108,9 +108,8 @@ def test_an_example_of_another_engine_gives_the_bytes_of_a_frame_by_words_and_by
     run_apart(f"{START}{example}\nrelease = cv.release(store='en', epsilon=10, key=key)\n{example}", place)
 
 
-@pytest.mark.parametrize(
-    "number", [0, pytest.param(1, marks=[pytest.mark.nightly, pytest.mark.slow, pytest.mark.spark])]
-)
+@pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.spark)])
+@pytest.mark.nightly
 def test_a_program_of_streaming_runs(number: int, place: Path) -> None:
     """Its asserts hold: of Beam, and of Spark's structured streaming."""
     KEY.save("release.key")

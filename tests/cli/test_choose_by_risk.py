@@ -106,6 +106,7 @@ class TestARelease:
         own = manifest("own")["risk"]
         assert (own["measured"], own["own_text"], "unlike" in own) == (found.measured, True, False)
 
+    @pytest.mark.nightly
     def test_is_chosen_before_the_input_is_looked_at(
         self, public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -125,6 +126,7 @@ class TestARelease:
 
 
 class TestAFile:
+    @pytest.mark.nightly
     def test_asks_for_it_and_is_printed_with_it(self, public: Path, folder: Path) -> None:
         file = save(folder / "run.toml", settings(public, risk=0.6, model=str(public / "model")))
         for step, more in (("plan", ()), ("run", QUIET)):
@@ -136,6 +138,7 @@ class TestAFile:
         (folder / "again.toml").write_text(printed)
         assert succeeds("run", folder / "again.toml", "--print-config").out == printed
 
+    @pytest.mark.nightly
     def test_has_the_model_of_its_own_section(self, public: Path, folder: Path) -> None:
         """As denoising has; a model that is named beside the risk goes before it."""
         asked = settings(public, risk=0.6)

@@ -78,6 +78,7 @@ print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.sta
 
 
 class TestMachineCode:
+    @pytest.mark.nightly
     def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
         """In another folder, at another time, numba finds the loops compiled, and compiles none of them again.
 

@@ -115,6 +115,7 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
+@pytest.mark.nightly
 def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
     with running(large, tmp_path, "beam") as (process, mark):
         wait_until((tmp_path / "out.records" / "run.json").exists, every=0.01)

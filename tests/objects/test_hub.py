@@ -192,6 +192,7 @@ def test_a_release_of_what_lies_there_is_that_of_a_disk(own: Ground, hub: Hub, t
     assert TOKEN not in records
 
 
+@pytest.mark.nightly
 def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None:
     """Neither a release, nor its records, nor a ledger, nor an artifact; and the ledger spends nothing."""
     ledger = ("--ledger", tmp_path / "ledger", "--unit", "content")

@@ -26,6 +26,7 @@ from tests.objects.store import Store
 
 @everywhere
 @pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.nightly)])
+@pytest.mark.nightly
 def test_with_its_ledger_and_once_more(place: Place, reference: Reference, proxy: Proxy, workers: int) -> None:
     """A finished release is recognized, and left as it is; its records say that they are private."""
     more = ("--records", f"{place.root}/records", "--workers", workers)

@@ -46,6 +46,7 @@ def line_of(size: int) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_a_huge_document_takes_less_than_five_times_its_size(ground: Ground, tmp_path: Path) -> None:
     """Beside what a process needs anyway; it was eleven times. Its tokens alone would take three times its size."""
     for name, size in (("small", 4 * MIB), ("huge", 32 * MIB)):

@@ -262,6 +262,7 @@ class TestTheRelease:
                 cv.Release(mechanism, budget, policy, key=KEY, risk=found)
         cv.Release(cv.RingGeometric(space), budget, cv.TextPolicy(markup="strip"), key=KEY, risk=found)
 
+    @pytest.mark.nightly
     def test_is_read_in_the_language_of_its_space(self, model: LanguageModel) -> None:
         """Whether the language is named or not."""
         mechanism = cv.RingGeometric(space_of(SAID[:40], "de"))

@@ -217,6 +217,7 @@ def test_the_model_expects_english() -> None:
     assert perplexities[1] > 400
 
 
+@pytest.mark.nightly
 def test_the_figures_of_en_are_of_this_model_and_its_risk_follows_them() -> None:
     law, model = cv.RingGeometric(cv.load_space("en")), cv.load_model("en")
     figures = figures_of(model, basis_of(law, DEFAULT))
