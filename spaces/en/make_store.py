@@ -24,7 +24,7 @@ from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces.installed import ARCHIVE, SCHEME, excluded_words
 from spaces.en.make import HERE, PACKAGE, archive
 
-SALT = "17e5810898b2e87e6c657e8b6d4a84b2"
+SALT = "5c6ff8175bd15e0c174cbb16d5a80849"
 """Drawn when the texts had been written."""
 TEXTS = HERE / "store"
 
