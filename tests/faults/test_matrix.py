@@ -11,7 +11,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -19,7 +19,7 @@ import pytest
 from moto.server import ThreadedMotoServer
 
 from tests.cells import note as record
-from tests.engines.corpora import COMMAND, WORDS, make_ground, rows, write_corpus
+from tests.engines.corpora import COMMAND, WORDS, Ground, make_ground, rows, write_corpus
 from tests.engines.processes import Cluster, end_session, finished, kill_tree, start, wait_until
 from tests.faults.harm import (
     COUNTED,
@@ -31,6 +31,7 @@ from tests.faults.harm import (
 from tests.faults.matrix import ENGINES, Cell
 from tests.objects.proxy import proxied
 from tests.objects.store import Store, use
+from tests.passages.stores import small_store
 
 HERE, THERE = "10.203.0.1", "10.203.0.2"
 SPACE, LINK = "corpusveil-cut", "cv-cut0"
@@ -104,6 +105,16 @@ def bench(tmp_path_factory: pytest.TempPathFactory, machines: list[Cluster]) -> 
         yield Bench(make_ground(folder), plan, get)
 
 
+@dataclass(frozen=True)
+class ByPassages(Ground):
+    """The same ground, whose texts are replaced by passages."""
+
+    def arguments(self, source: Path | str, output: Path | str, *more: object) -> list[str]:
+        words = ["privatize", source, "--store", small_store().url, "--epsilon", 6, "--key", self.key]
+        counted = ("--cap-ldp" if word == "--cap" else word for word in more)
+        return [str(word) for word in (*words, "--output", output, "--progress", "none", *counted)]
+
+
 def note(bench: Bench, engine: str, fault: str, moment: str, outcome: str, began: float) -> None:
     record(Cell(engine, fault, moment, outcome, time.monotonic() - began - bench.seconds[engine]))
 
@@ -121,6 +132,22 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
     bench.complete(tmp_path, engine)
     bench.all_is_well(tmp_path)
     note(bench, engine, "kill -9 of the run", moment, "again", began)
+
+
+@pytest.mark.parametrize("engine", ["local", "spark", "beam"])
+def test_a_run_by_passages_is_killed_at_each_moment(bench: Bench, tmp_path: Path, engine: str) -> None:
+    """Its bytes and what it spent are those of a run that nothing disturbed, as they are by words."""
+    passages = Bench(ByPassages(**vars(bench.ground)), bench.plan, bench.cluster)
+    passages.undisturbed(engine, tmp_path)
+    for moment in WHERE:
+        folder = tmp_path / moment
+        folder.mkdir()
+        with passages.held(folder, engine, moment) as (job, _):
+            kill_tree(job)
+            end_session(job)
+            passages.nothing_is_half_written(folder)
+        passages.complete(folder, engine)
+        passages.all_is_well(folder)
 
 
 def kill_executor(worker: int, machines: list[Cluster]) -> None:
