@@ -24,7 +24,7 @@ from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces.installed import ARCHIVE, SCHEME, excluded_words
 from spaces.en.make import HERE, PACKAGE, archive
 
-SALT = "5c6ff8175bd15e0c174cbb16d5a80849"
+SALT = "6a2697f28516de79ae04d9dba46cec6d"
 """Drawn when the texts had been written."""
 TEXTS = HERE / "store"
 
