@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 
 from corpusveil.arrays import Int32
 from corpusveil.collocations.artifact import (
-    EARLIER,
     WORK,
     ReadingOptions,
     make_once,
@@ -212,9 +211,7 @@ def range_of(two: Int32, counts2: npt.NDArray[np.int64], three: Int32, counts3: 
     )  # fmt: skip
 
 
-def model_of(
-    vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: ReadingOptions = EARLIER
-) -> LanguageModel:
+def model_of(vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: ReadingOptions) -> LanguageModel:
     """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
 
     ``tokens`` is the number of all words, including unknown words.

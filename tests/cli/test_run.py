@@ -127,19 +127,6 @@ class TestTheFlow:
         after = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
         assert {path.name for path in after if after[path] != before.get(path)} <= {"release.key"}
 
-    def test_takes_what_an_earlier_version_noted(self, done: Path) -> None:
-        """Its note says nothing that can be compared, so the step looks at its artifact itself; another is refused."""
-        note = done / "counts" / "_step.json"
-        note.write_text('{"step": "count", "settings": "0123"}')
-        values = whole(done)
-        values["collocations"]["min_count"] = 4
-        other = save(done / "other.toml", values)
-        fails(["run", other, "--only", "count", *QUIET], "output-in-use", f"{done}/counts")
-        before = release_files(done / "counts")
-        for _ in range(2):
-            assert f"{done}/counts" in succeeds("run", done / "run.toml", "--only", "count", *QUIET).err
-        assert {**release_files(done / "counts"), "_step.json": ""} == {**before, "_step.json": ""}
-
     def test_goes_on_where_it_stopped(self, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """A process that ends in the middle of a step leaves what the next run needs."""
         values = whole(done)
