@@ -31,10 +31,9 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         },
         "embeddings": {
             "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4,
-            "epochs": 1, "min_count": 3, "alpha": 0.03, "threads": 1,
+            "epochs": 1, "min_count": 3, "threads": 1,
         },
-        "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "seed": 3,
-                  "counts": f"{folder}/counts"},
+        "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "counts": f"{folder}/counts"},
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
@@ -45,8 +44,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "layout": "normalize", "case": "lower", "hyphens": "join", "markup": "words",
         },
         "key": {"path": f"{folder}/release.key"},
-        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6,
-                   "memory": "500MB"},
+        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
@@ -103,8 +101,8 @@ class TestTheFlow:
             ["tokenize", f"{done}/public", "--tokenizer", "mst", "--collocations", f"{t}/table", "--output",
              f"{t}/tokens"],
             ["train", "--tokens", f"{t}/tokens", "--dimensions", "8", "--window", "4", "--epochs",
-             "1", "--min-count", "3", "--alpha", "0.03", "--output", f"{t}/vectors"],
-            ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved", "--seed", "3",
+             "1", "--min-count", "3", "--output", f"{t}/vectors"],
+            ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved",
              "--counts", f"{t}/counts", "--output", f"{t}/space"],
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
              "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "word-share",
@@ -158,7 +156,7 @@ class TestTheFlow:
         for section, key, value, place in (
             ("collocations", "min_count", 4, "counts"), ("collocations", "threshold", 0.7, "table"),
             ("collocations", "tokenizer", "gst", "tokens"), ("embeddings", "window", 3, "vectors"),
-            ("space", "seed", 9, "space"),
+            ("space", "lists", 1, "space"),
         ):  # fmt: skip
             values = whole(done)
             values[section][key] = value
