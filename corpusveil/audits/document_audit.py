@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.audits import LEVEL
-from corpusveil.audits.guarantee_audit import clopper_pearson
+from corpusveil.audits.guarantee_audit import LEVEL, clopper_pearson
 from corpusveil.audits.length_audit import length_reasons
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, as_float
@@ -107,7 +106,7 @@ def audit_documents(
     mechanism: Mechanism,
     budgets: Sequence[Budget],
     lengths: Sequence[int],
-    delta: float,
+    delta: float = 1e-6,
     distance: float = 1.0,
     *,
     level: float = LEVEL,

@@ -21,7 +21,6 @@ import numpy.typing as npt
 from scipy import stats
 
 from corpusveil.arrays import Float64
-from corpusveil.audits import LEVEL, PAIRS, WORDS
 from corpusveil.display import Card, Shown
 from corpusveil.errors import BadValueError, DataError, NoClosedForm
 from corpusveil.mechanisms import Mechanism
@@ -41,6 +40,8 @@ DRAWS, DRAWS_OF_LARGE = 100_000, 5_000
 The second if each draw is compared with more than ``LARGE`` numbers of vectors.
 """
 LARGE = 1 << 21
+PAIRS, WORDS, LEVEL = 14, 192, 0.05
+"""The number of pairs compared by samples, of words compared by laws, and the chance of refuting a true guarantee."""
 FIT_LEVEL = 1e-9
 """The level of the tests that samples follow the law and depend on the key: a sound mechanism's chance to fail a test.
 """

@@ -70,7 +70,7 @@ def list_() -> None:
             about = f"fingerprint {Key.load(path).fingerprint()}"
         except UserError as error:
             about = f"not usable ({error.code})"
-        made = "an output of an earlier version, which kept no note of it" if output is None else output
+        made = "an output that is not noted: its run ended too early" if output is None else output
         print(f"{path}: {about}, made for {made}")
     if not keys:
         print(f"{configuration_path() / 'keys'}: no run without --key has made a key here.")

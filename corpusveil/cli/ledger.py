@@ -32,7 +32,6 @@ def show(
         ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
-    memory: Annotated[str, typer.Option(help="The memory for the question; more is spilled to disk.")] = "1GB",
 ) -> None:
     """Show what each release spent, and the most that any unit has spent in each metric.
 
@@ -54,7 +53,7 @@ def show(
             raise ConflictError(f"{url}: this is a release, and --unit and --json are for a ledger; leave them out.")
         print(of_release)
         return
-    ledger = Ledger(url, memory=memory)
+    ledger = Ledger(url)
     if unit is None:
         spent = ledger.spent()
     else:

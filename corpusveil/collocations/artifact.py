@@ -93,9 +93,9 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
             "name another folder, or make it again."
         )
     version = TOKENIZER_VERSION + version_of(fields.get("language"))
-    if fields.get("tokenizer", version) != version:
+    if description.tokenizer != version:
         raise VersionError(
-            f"{url}: this was made with tokenizer {fields['tokenizer']}, and this is {version}; make it again with "
+            f"{url}: this was made with tokenizer {description.tokenizer}, and this is {version}; make it again with "
             f"'{command}'."
         )
     return fields
@@ -104,43 +104,23 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
 class ReadingOptions(NamedTuple):
     """How text was read for an artifact.
 
-    ``hyphens`` between letters split words or join them. N-grams cross the full stops of abbreviations (``over_stops``)
-    and the hyphens that split words (``over_hyphens``). ``language`` is that of ``text/languages.py``.
+    ``hyphens`` between letters split words or join them. ``language`` is that of ``text/languages.py``.
     """
 
     hyphens: Hyphens = "split"
-    over_stops: bool = False
-    over_hyphens: bool = False
     language: str | None = None
 
-    @classmethod
-    def by(cls, hyphens: Hyphens, language: str | None = None) -> ReadingOptions:
-        """Return how this version reads text for counting."""
-        return cls(hyphens, over_stops=True, over_hyphens=hyphens == "split", language=language)
-
     def fields(self) -> dict[str, Any]:
-        """Return the fields for a description; artifacts derived from earlier ones keep the fields of these."""
-        fields = self._asdict()
-        names = ("hyphens", "over_stops", *(["over_hyphens"] if self.over_hyphens else []))
-        return {name: fields[name] for name in names} | of_language(self.language)
-
-
-EARLIER = ReadingOptions()
-"""How the first version read text, and every table that does not say otherwise."""
+        """Return the fields for a description."""
+        return {"hyphens": self.hyphens} | of_language(self.language)
 
 
 def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
     """Return how text was read for an artifact."""
-    hyphens = fields.get("hyphens", EARLIER.hyphens)
-    over_stops, over_hyphens = (fields.get(name, False) for name in ("over_stops", "over_hyphens"))
-    language = fields.get("language")
-    if (
-        hyphens not in HYPHENS
-        or not (language is None or rule(language, "name"))
-        or not all(isinstance(flag, bool) for flag in (over_stops, over_hyphens))
-    ):
+    hyphens, language = fields.get("hyphens"), fields.get("language")
+    if hyphens not in HYPHENS or not (language is None or rule(language, "name")):
         raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
-    return ReadingOptions(hyphens, over_stops, over_hyphens, language)
+    return ReadingOptions(hyphens, language)
 
 
 def of_language(language: str | None) -> dict[str, str]:

@@ -14,7 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
+from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import (
     ArtefactError,
@@ -94,8 +94,8 @@ class Collocations:
     max_n: int
     keys: npt.NDArray[np.uint64] = field(repr=False)
     slots: npt.NDArray[np.int32] = field(repr=False)
-    left_out: int = 0
-    reading: ReadingOptions = EARLIER
+    left_out: int
+    reading: ReadingOptions
     url: str | None = None
     _digest: str | None = field(default=None, init=False, repr=False)
 
@@ -116,8 +116,9 @@ class Collocations:
         return len(self.tokens)
 
     @classmethod
-    def of(cls, table: pa.Table, reading: ReadingOptions = EARLIER) -> Collocations:
+    def of(cls, table: pa.Table, reading: ReadingOptions | None = None) -> Collocations:
         """Compile a table of ``ngram, n, count, score``. Raises UserError if it is invalid or empty."""
+        reading = reading or ReadingOptions()
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]
         if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
@@ -167,8 +168,8 @@ class Collocations:
         if self._digest is None:
             pairs = zip(self.tokens, self.scores.tolist(), strict=True)
             lines = sorted(f"{token} {score.hex()}\n" for token, score in pairs)
-            lines += ["hyphens join\n"] * (self.hyphens == "join") + ["over stops\n"] * self.reading.over_stops
-            lines += ["over hyphens\n"] * self.reading.over_hyphens
+            joins = self.hyphens == "join"
+            lines += ["hyphens join\n"] * joins + ["over stops\n"] + ["over hyphens\n"] * (not joins)
             lines += [f"language {self.reading.language}\n"] * (self.reading.language is not None)
             object.__setattr__(self, "_digest", hashlib.sha256("".join(lines).encode()).hexdigest())
         return str(self._digest)
@@ -204,7 +205,7 @@ def load_collocations(url: str) -> Collocations:
     """
     url = located(url, "collocations")
     fs, path = files.resolve(url)
-    reading = EARLIER
+    reading = None
     if fs.isfile(path):
         urls = [url]
     elif is_artifact(url):

@@ -184,7 +184,7 @@ def _count(
     remove_others(files.join(output, "ngrams"), f"-of-{number + 1:05d}.parquet")
     return {
         "options": {"max_n": options.max_n, "min_count": options.min_count, "text": options.text},
-        **ReadingOptions.by(*how).fields(),
+        **ReadingOptions(*how).fields(),
         "documents": sum(record.documents for record in counted),
         "sentences": sum(record.sentences for record in gathered),
         "words": sum(record.words for record in counted),

@@ -121,7 +121,7 @@ class CountNgrams(ShardStage[NgramsCounted]):
         made: list[str] = []
         sentences = 0
         for texts in self.texts(task, read):
-            tokens, ends = consecutive(tokenizer.tokenize(texts), over_hyphens=self.hyphens == "split")
+            tokens, ends = consecutive(tokenizer.tokenize(texts))
             sentences += int(ends.sum())
             for run in counter.add(tokens, ends):
                 made.append(self._put(task, len(made), run))

@@ -147,10 +147,10 @@ def units(
 ) -> tuple[Segments, npt.NDArray[np.bool_]]:
     """Split the tokens of texts into units, and say which tokens end a sentence; ``ids`` as for ``segment``.
 
-    A unit includes the marks inside it that the table's n-grams cross: full stops of abbreviations, and hyphens.
+    A unit includes the marks inside it that n-grams cross: full stops of abbreviations, and hyphens.
     """
-    ends, crossed = ends_and_crossed(tokens, over_hyphens=collocations.reading.over_hyphens)
-    if not collocations.reading.over_stops or not crossed.any():
+    ends, crossed = ends_and_crossed(tokens)
+    if not crossed.any():
         return segment(ids, ends, collocations, method), ends
     kept = np.flatnonzero(~crossed)
     segments = segment(ids[kept], ends[kept], collocations, method)

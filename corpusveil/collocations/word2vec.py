@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.errors import ArtefactError, BadValueError, DataError, below_least
+from corpusveil.errors import ArtefactError, DataError, below_least
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks, codec_of
@@ -30,8 +30,8 @@ OnProgress = Callable[[float, float], None]
 """Called with the finished share, 0 to 1, and the words per second."""
 
 
-MIN_ALPHA = 1e-4
-"""gensim's last learning rate."""
+ALPHA, MIN_ALPHA = 0.025, 1e-4
+"""gensim's first and last learning rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,6 @@ class Training:
     window: int = 5
     epochs: int = 5
     min_count: int = 5
-    alpha: float = 0.025
     sg: int = 0
     seed: int = 1
     workers: int = 1
@@ -54,8 +53,6 @@ class Training:
         for name in ("dimensions", "window", "epochs", "min_count", "workers"):
             if getattr(self, name) < 1:
                 raise below_least(name, getattr(self, name), 1)
-        if not MIN_ALPHA <= self.alpha < 1:
-            raise BadValueError(f"alpha = {self.alpha}: give a learning rate from {MIN_ALPHA:g} to below 1.")
 
 
 def lines_of(shards: Iterable[str]) -> Iterator[list[bytes]]:
@@ -150,7 +147,7 @@ def train(
     if not total:
         raise DataError("There are no tokens to train on; tokenize a corpus with text.")
     model = _model(training, counted)
-    began, trained, share, fall = time.monotonic(), 0, 1 / training.epochs, training.alpha - MIN_ALPHA
+    began, trained, share, fall = time.monotonic(), 0, 1 / training.epochs, ALPHA - MIN_ALPHA
     with tempfile.TemporaryDirectory(prefix="corpusveil-train-") as folder:
         path = str(Path(folder, "tokens.txt"))
         lines, seen = _spool(shards, path)
@@ -161,7 +158,7 @@ def train(
             with _told(watch, first, share):
                 done, _ = model.train(
                     corpus_file=path, total_examples=lines, total_words=total, epochs=1, report_delay=1.0,
-                    start_alpha=training.alpha - fall * first, end_alpha=training.alpha - fall * (first + share),
+                    start_alpha=ALPHA - fall * first, end_alpha=ALPHA - fall * (first + share),
                 )  # fmt: skip
             trained += int(done)
     seconds = time.monotonic() - began

@@ -42,7 +42,7 @@ def _refuse_nothing(counts: dict[str, int], training: Training) -> None:
 def train_on_spark(tokens: str, output: str, training: Training, master: str | None = None) -> dict[str, Any]:
     """Train skip-gram with hierarchical softmax, which is all that MLlib has; return the artifact's description.
 
-    ``alpha`` is its step size, ``epochs`` its iterations over as many partitions as the session's parallelism, whose
+    ``epochs`` are its iterations over as many partitions as the session's parallelism, whose
     vectors are averaged. Raises UserError for parameters that only gensim has.
     """
     output = files.absolute(output)
@@ -78,7 +78,7 @@ def _train(token_files: TokenFiles, output: str, training: Training, master: str
         _refuse_nothing(counts, training)
         model = Word2Vec(
             vectorSize=training.dimensions, minCount=training.min_count, windowSize=training.window,
-            maxIter=training.epochs, stepSize=training.alpha, seed=training.seed, maxSentenceLength=_SENTENCE_TOKENS,
+            maxIter=training.epochs, seed=training.seed, maxSentenceLength=_SENTENCE_TOKENS,
             numPartitions=context.defaultParallelism, inputCol="tokens", outputCol="vector",
         ).fit(frame)  # fmt: skip
         rows = model.getVectors().collect()

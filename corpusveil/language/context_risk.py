@@ -223,7 +223,7 @@ class TextReader:
         in_space = (tokens.classes == WORD) & (tokens.ids >= 0) & (tokens.ids < len(space))
         drawn = {WORD: policy.unknown_words == "resample", NUMBER: policy.numbers == "resample"}
         is_place = in_space | np.isin(tokens.classes, [kind for kind, resampled in drawn.items() if resampled])
-        index, starts = places_of(tokens, is_place, over_hyphens=model.reading.over_hyphens)
+        index, starts = places_of(tokens, is_place)
         run = np.repeat(np.arange(starts.size - 1), np.diff(starts))
         enough = int(np.searchsorted(np.cumsum(in_space[index]), WORDS))
         few = run <= run[enough] if enough < run.size else np.ones(run.size, np.bool_)

@@ -136,12 +136,10 @@ def _runs(kinds: Any, ends: Any, offsets: Any, longest: int, index: Any, starts:
     return runs, n
 
 
-def places_of(
-    tokens: Tokens, words: npt.NDArray[np.bool_], *, over_hyphens: bool
-) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+def places_of(tokens: Tokens, words: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Return the places of words, bool [T], in unbroken runs, int64 [P], and where runs begin, int64 [R + 1]."""
     kinds = np.where(words, _PLACE, _BREAK).astype(np.uint8)
-    ends, silent = ends_and_crossed(tokens, over_hyphens=over_hyphens)
+    ends, silent = ends_and_crossed(tokens)
     kinds[silent] = _SILENT
     index, starts = np.empty(len(tokens), np.int64), np.empty(len(tokens) + 1, np.int64)
     runs, places = _runs(kinds, ends, tokens.offsets, LONGEST, index, starts)
@@ -318,7 +316,7 @@ class Denoiser:
         ``rows`` int64 [T] are the rows of ``law`` for each replaced token, -1 for other tokens; ``rho`` is the share of
         replaced tokens that were outside the vocabulary.
         """
-        index, starts = places_of(tokens, replaced | kept, over_hyphens=self.model.reading.over_hyphens)
+        index, starts = places_of(tokens, replaced | kept)
         documents = np.searchsorted(np.append(index, len(tokens))[starts], tokens.offsets)
         originals = np.empty(index.size, np.int32)
         search_runs(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.collocations.artifact import EARLIER, ReadingOptions, read_artifact, reading_of
+from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, UserError
 from corpusveil.language.fixed import LEAST
@@ -101,8 +101,8 @@ class LanguageModel:
     vocabulary: Vocabulary
     arrays: Arrays
     digest: str
-    least: int = 1
-    reading: ReadingOptions = EARLIER
+    least: int
+    reading: ReadingOptions
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
 
@@ -141,7 +141,7 @@ class LanguageModel:
 def digest_of(vocabulary: Vocabulary, sums: Mapping[str, str], reading: ReadingOptions) -> str:
     """Return the SHA-256 of a model's content, hexadecimal; ``sums`` are those of its arrays (``sum_of``)."""
     digests = {"text": sum_of(vocabulary.text), "offsets": sum_of(vocabulary.offsets), **sums}
-    if reading.over_hyphens:  # earlier models keep their digests
+    if reading.hyphens == "split":  # then n-grams cross hyphens
         digests["over_hyphens"] = "true"
     return hashlib.sha256("".join(f"{name} {digests[name]}\n" for name in sorted(digests)).encode()).hexdigest()
 

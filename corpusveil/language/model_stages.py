@@ -47,7 +47,7 @@ class Gather(Stage[GatheredPart]):
 
     counts: str
     vocabulary: str
-    least: tuple[int, int, int]
+    least: int
     ranges: int
 
     name: ClassVar[str] = "keys"
@@ -56,8 +56,8 @@ class Gather(Stage[GatheredPart]):
         names = _words(self.vocabulary, self.mark)
         folder = files.join(self.counts, "ngrams")
         table = counts_in(files.join(folder, files.listing(folder)[task.part]))
-        two, counts2 = ids_of(self.counts, table, names, 2, self.least[1])
-        three, counts3 = ids_of(self.counts, table, names, 3, self.least[2])
+        two, counts2 = ids_of(self.counts, table, names, 2, self.least)
+        three, counts3 = ids_of(self.counts, table, names, 3, self.least)
         made = {
             BY_BIGRAM: self._put(task, BY_BIGRAM, keys_of(two[:, 0], two[:, 1]), counts2),
             BY_CONTEXT: self._put(task, BY_CONTEXT, keys_of(three[:, 0], three[:, 1]), counts3, three[:, 2]),

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ import pyarrow.compute as pc
 
 from corpusveil.arrays import Int32
 from corpusveil.collocations.artifact import (
-    EARLIER,
     WORK,
     ReadingOptions,
     make_once,
@@ -28,7 +26,7 @@ from corpusveil.collocations.artifact import (
     reading_of,
 )
 from corpusveil.collocations.collocation_table import most_words
-from corpusveil.errors import BadValueError, DataError, MismatchError, SizeError, missing_parts
+from corpusveil.errors import DataError, MismatchError, SizeError, below_least, missing_parts
 from corpusveil.language.fixed import ONE, to_fixed
 from corpusveil.language.lookup import enter, enter_thirds, fill, logs_of, regions_of
 from corpusveil.language.model import (
@@ -65,41 +63,23 @@ RANGE_NGRAMS = 4 << 20
 MOST_RANGES = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Pruning:
-    """The least counts of words, bigrams and trigrams; 0 means that of the shorter n-grams."""
-
-    words: int = 1
-    bigrams: int = 0
-    trigrams: int = 0
-
-    def least(self, counted: int) -> tuple[int, int, int]:
-        """Return the three, for counts with a least count of ``counted``. Raises UserError if they decrease."""
-        words = max(self.words, counted)
-        bigrams = max(self.bigrams or words, counted)
-        trigrams = max(self.trigrams or bigrams, counted)
-        if min(self.words, self.bigrams + 1, self.trigrams + 1) < 1 or not words <= bigrams <= trigrams:
-            raise BadValueError(
-                f"Least counts of {words}, {bigrams} and {trigrams}: give 1 or more, and for longer n-grams at least "
-                "the count of the shorter n-grams that they contain."
-            )
-        return words, bigrams, trigrams
-
-
 def build_model(
-    counts: str, output: str, engine: Engine, pruning: Pruning | None = None, *, sample: str | None = None,
+    counts: str, output: str, engine: Engine, min_count: int = 1, *, sample: str | None = None,
     watch: StageWatch | None = None,
 ) -> dict[str, Any]:  # fmt: skip
     """Make a language model of counts in the folder ``output``; return its description.
 
-    ``sample`` is a file of texts that no count has read (``sample.py``); the model keeps a copy.
+    N-grams that occur less often than ``min_count`` are left out. ``sample`` is a file of texts that no count has read
+    (``sample.py``); the model keeps a copy.
 
     A repeated call resumes after an interruption, and does nothing when all is done. Raises UserError if counts of
     trigrams are missing or damaged, or if another call made the output; WorkError if another run is in progress.
     """
     output, counts = files.absolute(output), files.absolute(counts)
     description = _trigram_counts(counts)
-    least = (pruning or Pruning()).least(description["options"]["min_count"])
+    if min_count < 1:
+        raise below_least("min_count", min_count, 1)
+    least = max(min_count, description["options"]["min_count"])
     kept = {} if sample is None else _sample(sample)
     mark = mark_of(VERSION, description["digest"], least, *(hashlib.sha256(data).hexdigest() for data in kept.values()))
 
@@ -129,19 +109,19 @@ def model_of_archive(folder: Path, output: Path) -> None:
 
 
 def _build(
-    counts: str, of: dict[str, Any], output: str, engine: Engine, least: tuple[int, int, int], mark: str,
+    counts: str, of: dict[str, Any], output: str, engine: Engine, least: int, mark: str,
     watch: StageWatch | None,
 ) -> dict[str, Any]:  # fmt: skip
     """Write the model's files; return the fields of its description."""
     work = files.join(output, WORK)
-    vocabulary = _vocabulary(counts, least[0])
+    vocabulary = _vocabulary(counts, least)
     write_vocabulary(vocabulary, files.join(output, VOCABULARY))
     ranges = min(MOST_RANGES, 1 << max(0, int(of["ngrams"]) // RANGE_NGRAMS).bit_length())
     gather = Gather(work, mark, counts, files.join(output, VOCABULARY), least, ranges)
     gathered = run(gather, [PartTask(part, of["parts"] + 1) for part in range(1, of["parts"] + 1)], engine, watch)
     threes = sum((Discounts(record.once, record.twice) for record in gathered), Discounts())
     keys = tuple(url for record in gathered for url in record.made)
-    smooth = Smooth(work, mark, keys, len(vocabulary), threes.value, max(least) == 1)
+    smooth = Smooth(work, mark, keys, len(vocabulary), threes.value, least == 1)
     levels = run(smooth, [PartTask(part, ranges) for part in range(ranges)], engine, watch)
     twos = sum((Discounts(record.once, record.twice) for record in levels), Discounts())
     sums = _sums([record.made[2] for record in levels], len(vocabulary))
@@ -159,8 +139,7 @@ def _build(
     return {
         "counts": of["digest"],
         "digest": digest_of(vocabulary, checked, reading),
-        "least": max(least),
-        "min_count": list(least),
+        "least": least,
         **reading.fields(),
         "words": len(vocabulary),
         "bigrams": sizes[0],
@@ -171,9 +150,9 @@ def _build(
 def with_bigrams(words: Words, levels: Iterable[Level], bigrams: int, trigrams: int) -> Arrays:
     """Join ranges, in their order, to the arrays of a model that still lack the trigrams themselves."""
     if trigrams >= 1 << 31:
-        raise SizeError(f"{trigrams:,} trigrams are more than a model can hold; raise min_trigram.")
+        raise SizeError(f"{trigrams:,} trigrams are more than a model can hold; raise min_count.")
     if bigrams >= 1 << 31:
-        raise SizeError(f"{bigrams:,} pairs of words are more than a model can hold; raise min_bigram.")
+        raise SizeError(f"{bigrams:,} pairs of words are more than a model can hold; raise min_count.")
     regions = regions_of(words.begin)
     slots, records = np.zeros(int(regions[-1]), np.uint64), np.zeros(3 * bigrams, np.uint64)
     at, before = 0, 0
@@ -212,9 +191,7 @@ def range_of(two: Int32, counts2: npt.NDArray[np.int64], three: Int32, counts3: 
     )  # fmt: skip
 
 
-def model_of(
-    vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: ReadingOptions = EARLIER
-) -> LanguageModel:
+def model_of(vocabulary: Vocabulary, counted: Range, least: int, tokens: int, reading: ReadingOptions) -> LanguageModel:
     """Return a model in memory: of words, the most frequent first, and all n-grams that occur ``least`` times.
 
     ``tokens`` is the number of all words, including unknown words.

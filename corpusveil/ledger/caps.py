@@ -35,7 +35,7 @@ from corpusveil.errors import (
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import About, Entry, EntryStore, digest_of, snapshot
 from corpusveil.ledger.protocol import Refuse
-from corpusveil.ledger.questions import MEMORY, Books, MakeUp, connected, joined, write_entry
+from corpusveil.ledger.questions import Books, MakeUp, connected, joined, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
 from corpusveil.storage.nested import column_of
@@ -74,16 +74,15 @@ class Caps:
 class Spending:
     """The ledger of a run, its caps, and the units that they are about.
 
-    Values of units are unique within a ``namespace``. ``memory`` bounds that of a decision, which spills into a folder
-    in ``spill`` (by default, the machine's temporary one). ``over_cap`` says what becomes of units that would exceed a
-    cap: the run is refused, or their documents are left out.
+    Values of units are unique within a ``namespace``. A decision spills into a folder in ``spill`` (by default, the
+    machine's temporary one). ``over_cap`` says what becomes of units that would exceed a cap: the run is refused, or
+    their documents are left out.
     """
 
     ledger: str
     caps: Caps = field(default_factory=Caps)
     units: tuple[Unit, ...] = ()
     namespace: str = ""
-    memory: str = MEMORY
     spill: str | None = None
     over_cap: OverCap = "refuse"
 
@@ -190,7 +189,7 @@ def reserve(
             "every worker to the same ledger."
         )
     ledger.check(spending.units, begin=True)
-    with spending.folder() as folder, connected(folder, spending.memory) as connection:
+    with spending.folder() as folder, connected(folder) as connection:
         held: list[str] = []
         for number, url in enumerate(notes):
             held.append(os.path.join(folder, f"note-{number}.parquet"))

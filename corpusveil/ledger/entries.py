@@ -183,7 +183,7 @@ class EntryStore:
         if header is None:
             if not (names := self.names()):
                 return []
-            about_of(self.address(ENTRIES, names[0]))  # says so if the ledger is of an earlier version
+            about_of(self.address(ENTRIES, names[0]))  # says so if the ledger is of another version
         if header is None or not header.units:
             raise BadRecordError(damaged)
         if header.version != VERSION:
@@ -223,7 +223,7 @@ class EntryStore:
             if not os.path.exists(path):
                 snapshot(address, path)
             if not name.startswith(f"{digest_of(path, secret)}."):
-                with contextlib.suppress(BadFileError, BadRecordError):  # but not that it is of an earlier version
+                with contextlib.suppress(BadFileError, BadRecordError):  # but not that it is of another version
                     about_of(path, address)
                 raise BadRecordError(_damaged(address))
             about, rows = about_of(path, address)

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.errors import BadValueError, SizeError
+from corpusveil.errors import SizeError
 from corpusveil.ledger.entries import ABOUT, NUMBERS, READINGS, About, Entry, header_of
 from corpusveil.ledger.units import CONTENT
 from corpusveil.storage import disk
@@ -57,8 +57,8 @@ class MakeUp:
 
 
 @contextlib.contextmanager
-def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open DuckDB, which spills into a local folder beyond this much ``memory``. It never asks a network."""
+def connected(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Open DuckDB, which spills into a local folder beyond ``MEMORY``. It never asks a network."""
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
@@ -69,15 +69,13 @@ def connected(folder: str, memory: str = MEMORY) -> Iterator[duckdb.DuckDBPyConn
         # In a notebook without ipywidgets DuckDB has turned the bar off itself, and refuses to be told so again.
         with contextlib.suppress(duckdb.InvalidInputException):
             connection.execute("SET enable_progress_bar = false")
-        try:
-            connection.execute(f"SET memory_limit = {_quoted(memory)}")
-        except duckdb.Error:
-            raise BadValueError(f"memory {memory}: write a size, such as 1GB or 800MB.") from None
+        connection.execute(f"SET memory_limit = {_quoted(MEMORY)}")
         try:
             yield connection
         except duckdb.OutOfMemoryException:
             raise SizeError(
-                f"memory {memory}: a question to the ledger needs more memory, or more room where it spills; give more."
+                f"{folder}: a question to the ledger needs more room here, for what exceeds {MEMORY} of memory; make "
+                "room, or let TMPDIR name another folder."
             ) from None
 
 

@@ -29,7 +29,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.caps import Caps, Spending, metric_names
 from corpusveil.ledger.entries import READINGS, About, Entry, EntryStore
-from corpusveil.ledger.questions import MEMORY, Books, connected
+from corpusveil.ledger.questions import Books, connected
 from corpusveil.ledger.units import CONTENT, Unit, canonical, fingerprints, units_of
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, addresses
@@ -48,15 +48,14 @@ class Ledger:
     nats of plain LDP.
 
     A release that would exceed a cap for any unit is refused before anything is drawn, or, of files, with
-    ``over_cap="drop"``, leaves the documents of such units out. ``memory`` bounds that of a
-    decision, and ``spill`` is a local folder for what exceeds it. Raises UserError for a cap that is not above 0.
+    ``over_cap="drop"``, leaves the documents of such units out. ``spill`` is a local
+    folder for what exceeds the memory of a decision. Raises UserError for a cap that is not above 0.
     """
 
     url: str
     cap: float | None = field(default=None, kw_only=True)
     cap_token: float | None = field(default=None, kw_only=True)
     cap_ldp: float | None = field(default=None, kw_only=True)
-    memory: str = field(default=MEMORY, kw_only=True)
     spill: str | None = field(default=None, kw_only=True)
     over_cap: OverCap = field(default="refuse", kw_only=True)
 
@@ -71,7 +70,7 @@ class Ledger:
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its caps and the units in the form that a release uses."""
-        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.memory, self.spill, self.over_cap)
+        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.spill, self.over_cap)
 
     def spent(self) -> LedgerSummary:
         """Return the spending, release by release, and the most that any unit has spent.
@@ -141,7 +140,7 @@ class Ledger:
     @contextlib.contextmanager
     def _books(self) -> Iterator[tuple[EntryStore, Books, list[Entry]]]:
         store = EntryStore.existing(self.url)
-        with Spending(self.url, spill=self.spill).folder() as folder, connected(folder, self.memory) as connection:
+        with Spending(self.url, spill=self.spill).folder() as folder, connected(folder) as connection:
             entries = list(store.entries(folder))
             yield store, Books(connection, entries), entries
 

@@ -112,14 +112,11 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Make the language model of the counts; return its description."""
-    chosen, counted, began = needed(settings.model, "model"), settings.collocations, time.monotonic()
-    counts, output = chosen.counts or (None if counted is None else counted.counts), chosen.path
-    if counts is None:
-        raise UnsetError("model.counts: this setting is missing; name the counts that the model is made from.")
-    pruning = modelling.Pruning(chosen.min_count, chosen.min_bigram, chosen.min_trigram)
+    chosen, began = needed(settings.model, "model"), time.monotonic()
+    counts, output = _place(settings, "counts"), chosen.path
     with said_when_made(output, watch):
         made = modelling.build_model(
-            counts, output, settings.engine.make(), pruning, sample=chosen.sample, watch=watch.stage
+            counts, output, settings.engine.make(), chosen.min_count, sample=chosen.sample, watch=watch.stage
         )
     sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
     watch.say(f"{output}: {sizes}; {time.monotonic() - began:.1f} s\nsha256 {made['digest']}")
@@ -132,7 +129,7 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     tokens, output = _place(settings, "tokens"), chosen.vectors
     training = Training(
         dimensions=chosen.dimensions, window=chosen.window, epochs=chosen.epochs, min_count=chosen.min_count,
-        alpha=chosen.alpha, workers=chosen.threads,
+        workers=chosen.threads,
     )  # fmt: skip
     with said_when_made(output, watch):
         if chosen.trainer == "spark":
@@ -174,7 +171,7 @@ def space(settings: Settings, watch: Watch) -> Space:
         if missing:
             watch.warn(f"{chosen.vocabulary}: {missing:,} of its {len(only):,} words have no vector and are left out")
     how: dict[str, Any] = {
-        "lists": chosen.lists, "seed": chosen.seed, "counts": counts, "order": chosen.order,
+        "lists": chosen.lists, "counts": counts, "order": chosen.order,
         "only": only, "exclude": exclude, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
         "scale": chosen.scale,
     }  # fmt: skip

@@ -31,13 +31,11 @@ def run(settings: Settings, watch: Watch | None = None) -> Audit | DocumentAudit
         raise ConflictError("An audit of words checks a mechanism at one epsilon; give one.")
     audited: Audit | DocumentAudit
     if asked.documents:
-        audited = audit_documents(
-            mechanism, [Budget(value, asked.per) for value in epsilons], asked.documents, asked.delta,
-            asked.distance, level=asked.level, length=settings.length.chosen(),
-        )  # fmt: skip
+        budgets = [Budget(value, asked.per) for value in epsilons]
+        audited = audit_documents(mechanism, budgets, asked.documents, length=settings.length.chosen())
         watch.say(str(audited))
     else:
-        audited = audit(mechanism, epsilons[0], claim=asked.claim, level=asked.level)
+        audited = audit(mechanism, epsilons[0], claim=asked.claim)
         for line in audited.lines():
             watch.say(line)
     if asked.path is not None:

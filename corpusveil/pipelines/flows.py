@@ -95,10 +95,11 @@ FLOWS = (
         "model", "Make a language model from n-gram counts.",
         """Make a language model from n-gram counts: Kneser-Ney trigrams, which 'denoise' reads.
 
-        Example: corpusveil model --counts counts/c4 --output models/c4 --min-trigram 2
+        Example: corpusveil model --counts counts/c4 --output models/c4 --min-count 2
         """,
         "corpusveil.pipelines.artifacts:build_model", """
-        model: * path!=output counts!
+        collocations: counts!
+        model: * path!=output
         engine: name=engine workers master""",
         wanted=("model.path",), artifact="model.path"),
     Flow(
@@ -145,7 +146,7 @@ FLOWS = (
         spans: * find=spans columns=spans_from key=pseudonym_key
         length: * epsilon=length_epsilon
         key: path=key environment=key_environment test=test_key
-        ledger: * path=ledger memory=ledger_memory
+        ledger: * path=ledger
         engine: * name=engine options=--
         output: * path!=output""",
         wanted=("output.path",)),
@@ -173,7 +174,7 @@ FLOWS = (
         space: path!=space
         length: * epsilon=length_epsilon
         audit: * mechanism! parameters=parameter epsilons=epsilon documents=document path=output""",
-        wanted=("audit.level",)),
+        wanted=("audit.per",)),
 )
 # fmt: on
 """The flows of this package, in the order of a run."""

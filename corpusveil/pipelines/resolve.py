@@ -96,7 +96,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     if ledger is not None and ledger.path is not None:
         caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
         units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", ledger.memory, over_cap=ledger.over_cap)
+        spending = Spending(ledger.path, caps, units, corpus.name or "", over_cap=ledger.over_cap)
     columns = dataclasses.replace(columns, marked=settings.store is not None and settings.store.mark_source)
     reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
     writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)

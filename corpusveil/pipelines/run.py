@@ -20,14 +20,12 @@ from corpusveil.storage.records import Record, Records
 
 NOTE = "_step.json"
 """The request of a step, in the folder of its artifact, written before it begins."""
-NOTE_VERSION = 1
 
 
 class Note(Record):
     """``_step.json``: a digest of the settings of a step."""
 
-    version: int | None = None
-    step: str = ""
+    step: str
     settings: str
 
 
@@ -103,16 +101,13 @@ def _do(step: FlowStep, settings: Settings, watch: Watch) -> None:
 def _is_to_do(step: FlowStep, artifact: str) -> bool:
     """Say whether a step must be done.
 
-    If no run, or only a run of an earlier version, recorded the artifact, the step itself decides: it recognizes its
-    own artifact.
+    If no run recorded the artifact, the step itself decides: it recognizes its own artifact.
     """
     noted = Records(artifact, private=False).read(NOTE, Note)
     complete = is_artifact(artifact)
     if noted is None:
         if not complete:
             _note(step, artifact)
-        return True
-    if noted.version != NOTE_VERSION:
         return True
     if noted.settings != step.digest:
         raise InUseError(
@@ -123,9 +118,6 @@ def _is_to_do(step: FlowStep, artifact: str) -> bool:
 
 
 def _note(step: FlowStep, artifact: str) -> None:
-    records, note = (
-        Records(artifact, private=False),
-        Note(version=NOTE_VERSION, step=step.flow.name, settings=step.digest),
-    )
+    records, note = Records(artifact, private=False), Note(step=step.flow.name, settings=step.digest)
     if files.read_if_there(records.address(NOTE)) != note.data():
         records.write(NOTE, note)

@@ -33,7 +33,6 @@ def build_space(
     vectors: Vectors | Sequence[Vectors],
     *,
     lists: int = 1,
-    seed: int = 0,
     counts: Int64 | None = None,
     order: str | None = None,
     only: Collection[str] | None = None,
@@ -50,8 +49,8 @@ def build_space(
 
     Args:
         vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
-        lists: lists per embedding, each from another start word; 0 for mechanisms that need none.
-        seed: the seed of the start words (PCG64). Public, like everything in a space.
+        lists: lists per embedding, each from another start word, which public randomness chooses (PCG64, seed 0); 0
+            for mechanisms that need none.
         counts: int64 [V of the first embedding], public counts; by default those of its file.
         order: how lists are ordered, a name in ``ORDERS``; by default improved if they are balanced, otherwise greedy.
         only: keep only these words.
@@ -70,11 +69,11 @@ def build_space(
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
         raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
-    _check(embeddings, seed, order)
+    _check(embeddings, order)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
     call = call_of(
-        embeddings, lists=lists, seed=seed, counts=counts, order=order, only=only, exclude=exclude,
+        embeddings, lists=lists, counts=counts, order=order, only=only, exclude=exclude,
         balance=balance, neighbors=neighbors, grammar=grammar, scale=scale,
     )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
@@ -89,7 +88,7 @@ def build_space(
     if not 0 <= lists <= len(words):
         raise BadValueError(f"lists={lists}: give 0 to {len(words)}, since each list starts from another word.")
     vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
-    bits = np.random.PCG64(seed)
+    bits = np.random.PCG64(0)
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
     ordered, scales = restricted, None
@@ -111,7 +110,7 @@ def build_space(
             ordered, scales = weighted
     orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
     named = [[words[start] for start in ids] for ids in starts]
-    made = _made(embeddings, [*map(len, indices)], named, chosen.order, seed)
+    made = _made(embeddings, [*map(len, indices)], named, chosen.order)
     if scales is not None:
         made |= {"balance": chosen.weight, "scales": scales}
     if balance != 0:
@@ -134,7 +133,7 @@ def in_common(space: Space) -> str:
 
 
 def call_of(
-    embeddings: Sequence[Vectors], *, lists: int, seed: int, counts: Int64 | None, order: str | None,
+    embeddings: Sequence[Vectors], *, lists: int, counts: Int64 | None, order: str | None,
     only: Collection[str] | None, exclude: Collection[str] = (), balance: float | None = 0.0,
     neighbors: Neighbors | None = None, grammar: float | None = None, scale: float | None = None,
 ) -> str:  # fmt: skip
@@ -142,7 +141,7 @@ def call_of(
     sha = hashlib.sha256()
     chosen = _balance(lists, _public_counts(embeddings[0], counts), order, balance)
     words = None if only is None else sorted(only)
-    decided: list[Any] = [VERSION, lists, seed, chosen.order, words, *chosen.decides]
+    decided: list[Any] = [VERSION, lists, chosen.order, words, *chosen.decides]
     if (of_use := _grammar(lists, neighbors, grammar)[0]) and neighbors is not None:
         decided.append({"grammar": of_use, "neighbors": neighbors.digest})
     if spoken := _language(embeddings):
@@ -203,7 +202,7 @@ def _use_note(weight: float, why: str) -> dict[str, Any]:
 
 
 def _made(
-    embeddings: Sequence[Vectors], sizes: Sequence[int], starts: Sequence[Sequence[str]], order: str, seed: int
+    embeddings: Sequence[Vectors], sizes: Sequence[int], starts: Sequence[Sequence[str]], order: str
 ) -> dict[str, Any]:
     """Return how a space was made: of how many words of each embedding, and where the lists of each start."""
     pairs = zip(embeddings, starts, strict=True)
@@ -214,7 +213,6 @@ def _made(
             for e, size in zip(embeddings, sizes, strict=True)
         ],
         "order": order,
-        "seed": seed,
         **_hyphens(embeddings),
         **_language(embeddings),
         "lists": [{"source": e.source, "start": start} for e, chosen in pairs for start in chosen],
@@ -240,13 +238,11 @@ def _language(embeddings: Sequence[Vectors]) -> dict[str, str]:
     return {"language": known.pop()} if known else {}
 
 
-def _check(embeddings: Sequence[Vectors], seed: int, order: str | None) -> None:
+def _check(embeddings: Sequence[Vectors], order: str | None) -> None:
     if not embeddings:
         raise UnsetError("There is no embedding; give at least one.")
     if order is not None and order not in ORDERS:
         raise BadValueError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
-    if seed < 0:
-        raise BadValueError(f"seed={seed}: give 0 or more.")
 
 
 def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:

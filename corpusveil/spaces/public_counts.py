@@ -122,8 +122,8 @@ def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, la
         raise MismatchError(
             f"{url}: this is {artifact.kind}, not counts; name the folder that 'corpusveil count' wrote."
         )
-    counted_with, counted_in = artifact.as_dict().get("hyphens", "split"), artifact.as_dict().get("language")
-    if artifact.tokenizer not in (None, version := TOKENIZER_VERSION + version_of(counted_in)):
+    counted_with, counted_in = artifact.as_dict().get("hyphens"), artifact.as_dict().get("language")
+    if artifact.tokenizer != (version := TOKENIZER_VERSION + version_of(counted_in)):
         raise VersionError(
             f"{url}: these words were counted by tokenizer {artifact.tokenizer}, and this is {version}; count again "
             "with 'corpusveil count'."

@@ -52,7 +52,7 @@ def note_output(key: Path, output: str, inputs: Sequence[str]) -> None:
 
 
 def own_keys() -> list[tuple[Path, str | None]]:
-    """Return the keys that were made for outputs, and what for; None for a key of an earlier version."""
+    """Return the keys that were made for outputs, and what for; None where a crash left no note of it."""
     made = []
     for key in sorted((configuration_path() / "keys").glob("*.key")):
         note = files.read_if_there(str(key.with_suffix(_NOTE)))

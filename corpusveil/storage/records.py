@@ -20,7 +20,7 @@ WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 class Record(BaseModel):
     """The content of one file of the records: read strictly, and written in the order of its fields.
 
-    Fields that were added later have defaults, and unset fields are not written.
+    Fields that not every record has have defaults, and unset fields are not written.
     """
 
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")

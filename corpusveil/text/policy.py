@@ -140,7 +140,7 @@ class TextPolicy:
     def as_dict(self) -> dict[str, str]:
         """Return the fields by name, for a digest or a manifest.
 
-        Fields that are younger than the first releases are left out at their defaults.
+        Hyphens, markup and language are left out at their defaults.
         """
         fields: dict[str, str] = dataclasses.asdict(self)
         for name, default in (("hyphens", "split"), ("markup", "words"), ("language", None)):

@@ -140,17 +140,17 @@ def _hyphens(tokens: Tokens) -> npt.NDArray[np.bool_]:
     return out
 
 
-def ends_and_crossed(tokens: Tokens, *, over_hyphens: bool) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+def ends_and_crossed(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Say which tokens end a sentence, and which marks n-grams cross; bool [T] each.
 
-    They cross the full stops of abbreviations within a sentence and, with ``over_hyphens``, the hyphens between words:
-    *x-ray* is the bigram that *x ray* is.
+    They cross the full stops of abbreviations within a sentence, and the hyphens that split words: *x-ray* is the
+    bigram that *x ray* is.
     """
     ends, crossed = ends_and_stops(tokens)
-    return ends, crossed | _hyphens(tokens) if over_hyphens else crossed
+    return ends, crossed | _hyphens(tokens)
 
 
-def consecutive(tokens: Tokens, *, over_hyphens: bool) -> tuple[Tokens, npt.NDArray[np.bool_]]:
+def consecutive(tokens: Tokens) -> tuple[Tokens, npt.NDArray[np.bool_]]:
     """Return tokens without the marks that n-grams cross, and which of these end a sentence."""
-    ends, crossed = ends_and_crossed(tokens, over_hyphens=over_hyphens)
+    ends, crossed = ends_and_crossed(tokens)
     return (tokens.only(~crossed), ends[~crossed]) if crossed.any() else (tokens, ends)

@@ -231,7 +231,6 @@ class TestTheCommand:
         for call, code in {
             "--epsilon 0": "wrong-value",
             "": "conflicting-settings",
-            "--epsilon 1 --level 2": "wrong-value",
             "--epsilon 1 --pad 8": "conflicting-settings",
             "--epsilon 1 --document 8 --pad 8 --length-epsilon 1": "conflicting-settings",
             "--epsilon 1 --document 8 --claim": "conflicting-settings",

@@ -13,7 +13,7 @@ from tests.engines.corpora import release_files
 
 OTHER_CALL = {
     "count": ("--max-n", "2"), "score": ("--threshold", "1"), "tokenize": ("--tokenizer", "mst"),
-    "train": ("--window", "3"), "space": ("--seed", "7"),
+    "train": ("--window", "3"), "space": ("--lists", "2"),
 }  # fmt: skip
 
 

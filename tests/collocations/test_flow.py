@@ -176,6 +176,6 @@ class TestTrain:
         assert np.array_equal(job, here)
 
     def test_wrong_parameters_are_refused(self) -> None:
-        for name, value in {"dimensions": 0, "epochs": 0, "window": -1, "alpha": 0.0}.items():
+        for name, value in {"dimensions": 0, "epochs": 0, "window": -1}.items():
             with pytest.raises(BadValueError):
                 Training(**{name: value})

@@ -121,7 +121,7 @@ def options() -> Iterator[Call]:
     yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
     yield Call(("space", "--output", "{output}"), "--vectors")
     yield Call(("space", "--vectors", INPUT, "--output", "{output}"), INPUT)
-    for name, value, said in (("lists", "-1", "--lists"), ("lists", "4", "lists=4"), ("seed", "-1", "--seed"),
+    for name, value, said in (("lists", "-1", "--lists"), ("lists", "4", "lists=4"),
                               ("order", "best", "--order"), ("counts", "{missing}", "{missing}")):  # fmt: skip
         yield Call(("space", "--vectors", "{vectors}", f"--{name}", value, "--output", "{output}"), said)
     yield Call(("space", "--vectors", "{vectors}", "--output", SPACE), SPACE)
@@ -185,9 +185,6 @@ def ledgers() -> Iterator[Call]:
     yield counted("unit", "--unit", "id", "--unit", "id=secret")
     yield counted("content", "--unit", "text")
     yield counted("nowhere", "--unit", "nowhere")
-    for size in ("", "0", "lots", "5 apples", "-1GB"):
-        yield counted("--ledger-memory", "--ledger-memory", size)
-    yield counted("memory 1KB", "--ledger-memory", "1KB")
     yield counted("memory://ledger", ledger="memory://ledger")
     yield counted("{release}", ledger="{release}")
     yield counted("{file}", ledger="{file}")

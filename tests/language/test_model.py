@@ -20,7 +20,7 @@ from corpusveil.language import model, modelling
 from corpusveil.language.fixed import LEAST, ONE
 from corpusveil.language.lookup import ROUGH
 from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
-from corpusveil.language.modelling import Pruning, build_model, model_of_counts
+from corpusveil.language.modelling import build_model, model_of_counts
 from corpusveil.language.sample import NAME, Sample, sample_of
 from corpusveil.storage.engine import Engine
 from tests.calls import Halting, refused
@@ -114,16 +114,16 @@ def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
 
 
 def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path) -> None:
-    told = build_model(counts, str(tmp_path / "model"), Local(), Pruning(2, 3, 4))
+    told = build_model(counts, str(tmp_path / "model"), Local(), 3)
     whole = load_model(tmp_path / "model")
     full = model_of_counts(counts)
-    assert told["min_count"] == [2, 3, 4]
+    assert told["least"] == 3
     assert 0 < whole.arrays.slots3.size < full.arrays.slots3.size
     pairs = np.random.default_rng(3).integers(-1, whole.unknown, (100, 2))
     table = np.exp(log_probabilities(whole, pairs, np.arange(whole.unknown + 1)))
     assert np.abs(table.sum(axis=1) - 1).max() < 1e-3
     with pytest.raises(BadValueError):
-        build_model(counts, str(tmp_path / "wrong"), Local(), Pruning(4, 3, 3))
+        build_model(counts, str(tmp_path / "wrong"), Local(), 0)
     with pytest.raises(InUseError):
         build_model(counts, str(tmp_path / "model"), Local())
 

@@ -193,7 +193,7 @@ def test_versions_draw_afresh_and_are_counted(name: str, monkeypatch: pytest.Mon
 
 
 def test_fingerprints_that_leave_the_column_out_would_be_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Control: as it was before, when a renamed column drew afresh and was not counted."""
+    """Control: a renamed column would draw afresh and not be counted."""
     account = Kernel.account
 
     def forgetful(kernel: Kernel, documents: Documents, key: bytes) -> Any:

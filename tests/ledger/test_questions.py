@@ -79,6 +79,9 @@ def test_sums_beyond_64_bits_are_exact_and_what_nothing_bounds_stays_unbounded(t
     assert as_float(most[0].value) == np.inf
 
 
-def test_memory_is_a_size(tmp_path: Path) -> None:
-    with refused("wrong-value", "memory"), connected(str(tmp_path), "much"):
-        pass
+def test_what_memory_and_folder_do_not_hold_is_refused_by_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(questions, "MEMORY", "1KB")
+    with refused("too-large", str(tmp_path), "TMPDIR"), connected(str(tmp_path)) as connection:
+        connection.execute("SELECT i FROM range(10000000) t(i) ORDER BY hash(i)").fetchone()

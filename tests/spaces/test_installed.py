@@ -180,7 +180,8 @@ class TestANameThatNobodyProvides:
         (here / "flow" / "de").mkdir()
         assert toml.read("flow/flow.toml").settings.value("space.path") == str(here / "flow" / "de")
         for name in ("de", "fr"):
-            made_here = FLOW.format(space="de", model="m", output="out") + f'[model]\npath = "{name}"\ncounts = "c"\n'
+            more = f'[collocations]\ncounts = "c"\n[model]\npath = "{name}"\n'
+            made_here = FLOW.format(space="de", model="m", output="out") + more
             (here / "flow" / "flow.toml").write_text(made_here)
             flow = toml.read("flow/flow.toml").settings
             assert flow.value("model.path") == str(here / "flow" / name)

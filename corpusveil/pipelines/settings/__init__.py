@@ -83,10 +83,8 @@ class _OwnSettings(BaseModel):
         made = set()
         if self.embeddings is not None or self.value("space.vectors"):
             made.add(self.value("space.path"))
-        if self.value("model.counts") or self.value("collocations.counts"):
-            made.add(self.value("model.path"))
         if self.value("collocations.counts"):
-            made.add(self.value("collocations.table"))
+            made |= {self.value("model.path"), self.value("collocations.table")}
         if self.value("store.input"):
             made.add(self.value("store.path"))
         changes: dict[str, dict[str, Any]] = {}

@@ -51,7 +51,6 @@ class EmbeddingsSettings(Section):
     window: int = key("Context words on each side.", 5, ge=1)
     epochs: int = key("Passes over the tokens.", 5, ge=1)
     min_count: int = key("Leave out tokens that occur less often.", 5, ge=1)
-    alpha: float = key("The first learning rate.", 0.025)
     threads: int = key(
         "Training threads. With more than 1, training is faster and results differ from run to run.", 1, ge=1,
         group="Engine")
@@ -90,7 +89,6 @@ class SpaceSettings(Section):
     scale: float | None = key(
         "The median distance of two words to which vectors are scaled: mechanisms on vectors spend epsilon times a "
         "distance. Default: vectors as given.", None, gt=0)
-    seed: int = key("The public seed of the words that lists start with.", 0, ge=0)
 
 
 class StoreSettings(Section):
@@ -133,18 +131,12 @@ class StoreSettings(Section):
 
 
 class ModelSettings(Section):
-    """The public language model: Kneser-Ney trigrams, made from counts."""
+    """The public language model: Kneser-Ney trigrams, made from the counts of [collocations]."""
 
     path: str = key(
         "The language model: the folder or URL that 'model' writes.", path=True, named=True, metavar="URL",
         group="Files")
-    counts: str | None = key(
-        "Counts of n-grams of up to 3 words, made by 'count'. Default in a file: the counts of [collocations].", None,
-        path=True, metavar="URL")
-    min_count: int = key("Leave out words that occur less often.", 1, ge=1)
-    min_bigram: int = key("Leave out pairs of words that occur less often. 0: the value of {model.min_count}.", 0, ge=0)
-    min_trigram: int = key(
-        "Leave out triples of words that occur less often. 0: the value of {model.min_bigram}.", 0, ge=0)
+    min_count: int = key("Leave out n-grams that occur less often.", 1, ge=1)
     sample: str | None = key(
         "Public texts that were not counted, on which {budget.risk} is measured. JSON lines of text, register and "
         "counted, in a file .jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")

@@ -277,8 +277,8 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
         if release and getattr(settings, section) is None:
             yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
     flow, space, model, denoise = settings.collocations, settings.space, settings.model, settings.denoise
-    if model is not None and (model.counts or settings.value("collocations.counts")) is None:
-        yield "model.counts", "a model is made from counts; add this key or {collocations.counts}"
+    if model is not None and settings.value("collocations.counts") is None:
+        yield "collocations.counts", "a model is made from counts; add this key"
     if denoise is not None:
         if (denoise.release or settings.value("output.path")) is None:
             yield "denoise.release", "there is nothing to denoise; add this key or the sections of a release"
@@ -289,7 +289,7 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     for added in (others := _of_others(settings)):
         yield from added.incomplete()
     if flow is not None:
-        if not flow.input and settings.embeddings is None and None in (flow.counts, flow.table):
+        if not flow.input and settings.embeddings is None and (not flow.counts or (flow.table or model) is None):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, model_validator
 
-from corpusveil.audits import LEVEL
 from corpusveil.choices import (
     Allocation,
     Duplicates,
@@ -264,9 +263,6 @@ class LedgerSettings(Section):
     over_cap: OverCap = key(
         "What becomes of units that would exceed a cap: refuse the run, which names them in a private file, or drop "
         "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
-    memory: str = key(
-        "The memory for a decision, such as 1GB; more is spilled to the temporary folder.", "1GB", metavar="SIZE",
-        pattern=r"^[0-9]+(\.[0-9]+)? ?([KMGT]i?B)$", group="Rarely used")
 
 
 class EngineSettings(Section):
@@ -326,15 +322,11 @@ class AuditSettings(Section):
         "The epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
         metavar="NUMBER", often=True)
     claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
-    level: float = key("The chance of refuting a true guarantee, if there is no exact law.", LEVEL, gt=0, lt=1)
     documents: list[int] = key(
         "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
         "there is one.", [], metavar="WORDS")
     per: Literal["token", "document"] = key(
         "With {audit.documents}: whether epsilon is for a token or a document.", "token")
-    delta: float = key("With {audit.documents}: the delta of (epsilon, delta).", 1e-6, ge=1e-10, lt=1)
-    distance: float = key(
-        "With {audit.documents}: how far words may differ. inf: any two words.", 1.0, gt=0, allow_inf_nan=True)
     path: str | None = key("Write JSON to this file.", None, path=True, metavar="URL", group="Files")
 
 

@@ -214,7 +214,7 @@ def _decided(
 ) -> tuple[str | None, dict[str, float], tuple[float, ...]]:
     """Return why the sample would be refused, the most that a unit has spent, by metric, and totals of units."""
     refused = None
-    with spending.folder() as folder, connected(folder, spending.memory) as connection:
+    with spending.folder() as folder, connected(folder) as connection:
         before = []
         if files.exists(files.join(spending.ledger, SECRET)):
             before = list(EntryStore.open(spending.ledger, spending.units).entries(folder))

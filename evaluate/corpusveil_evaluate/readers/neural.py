@@ -227,7 +227,7 @@ class NeuralDenoiser(Denoiser):
 
     def guesses(self, reader: Any, tokens: Tokens, replaced: Bool, kept: Bool) -> Int32:
         """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
-        index, offsets = places_of(tokens, replaced | kept, over_hyphens=self.model.reading.over_hyphens)
+        index, offsets = places_of(tokens, replaced | kept)
         documents = np.searchsorted(np.append(index, len(tokens))[offsets], tokens.offsets)
         out, keeps = np.maximum(tokens.ids, 0).astype(np.int32), self.policy.stop_words == "keep"
         stops = stop_words_of(self.mechanism.space, self.policy.language) if keeps else None

@@ -56,7 +56,7 @@ class KneserNey:
             raise below_least("min_count", min_count, 1)
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
         counter, tokenizer = NgramCounter(len(vocabulary), ORDER), tokenizer_of(vocabulary)
-        runs = [run for some in batches(texts, tokenizer) for run in counter.add(*consecutive(some, over_hyphens=True))]
+        runs = [run for some in batches(texts, tokenizer) for run in counter.add(*consecutive(some))]
         keys, counts = merge_all([*runs, counter.finish()])
         lengths, ids = unpacked(keys[counts >= min_count], ORDER)
         counts = counts[counts >= min_count]
@@ -64,7 +64,7 @@ class KneserNey:
         if not len(vocabulary):
             raise DataError(f"No word occurs {min_count} times, so there is nothing to predict; give more text.")
         return cls(
-            model_of(vocabulary, range_of(*two, *three), min_count, tokens, artifact.ReadingOptions.by("split")),
+            model_of(vocabulary, range_of(*two, *three), min_count, tokens, artifact.ReadingOptions()),
             tokenizer,
         )
 
@@ -95,7 +95,7 @@ class KneserNey:
         sums: list[npt.NDArray[np.float64]] = [np.empty(0)]
         words = unknown = 0
         for some in batches(check_texts(texts), self._tokenizer):
-            tokens, ends = consecutive(some, over_hyphens=self.model.reading.over_hyphens)
+            tokens, ends = consecutive(some)
             is_word = tokens.classes == WORD
             follows = np.zeros(len(tokens), np.bool_)
             follows[1:] = ~ends[:-1]
