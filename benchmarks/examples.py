@@ -59,7 +59,8 @@ HEAD = """# Twenty texts
 Four texts of each of five kinds, chosen by a seed: as written, with words drawn (`ring-geometric` on `en` at risk
 {risk:g}, ε = {at:.2g} a word), and with a passage for a passage (`--store en --epsilon {epsilon:g}`, whole texts).
 *Reviews* and *news* are sentences of {first} to {last} words that gensim's package ships; the others were written for
-this page before they were released. One key, first draw. `python -m benchmarks examples` writes this page.
+this page before they were released, and before the store had such texts, whose subjects were listed by somebody who
+knew these. One key, first draw. `python -m benchmarks examples` writes this page.
 
 **No line of a passage was written by the author of its row: it keeps topic, not facts.** [Who read them
 blind](evaluation-figures.md#a-blind-reading) found this.
