@@ -92,7 +92,7 @@ class Claim(BaseModel):
     quote: str = "{paper}"
     """What surrounds the paper's values, or replaces them."""
     per: str = ""
-    """An option, each value of which has a check of its own and is a name."""
+    """An option, each value of which among the first series' cells has a check of its own and is a name."""
     slack: Slack = 0
     part: float = PART
     learned: tuple[Series, ...] = ()
@@ -113,7 +113,8 @@ def compare(claims: Iterable[Claim], results: Results, texts: float, names: Mapp
     ``texts`` is the number of texts of an accuracy, ``names`` what the study calls its data and models.
     """
     for claim in claims:
-        for value in results.where(claim.series[0].cells).options(claim.per) if claim.per else ("",):
+        fixed = {name: of for name, of in (claim.series[0].model_extra or {}).items() if "{" not in str(of)}
+        for value in results.where(claim.series[0].cells, **fixed).options(claim.per) if claim.per else ("",):
             of_one = {**names, claim.per: value}
             cells = [series.of(results, of_one) for series in claim.series]
             if claim.kind == "order" or all(len(some) for some in cells):

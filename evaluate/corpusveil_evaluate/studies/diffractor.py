@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from corpusveil.budget import Budget
+from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over, of_seeds
@@ -117,6 +118,8 @@ class Diffractor(Study):
             return {
                 "n_w": statistics.n_w, "s_w": statistics.s_w,
                 "n_w_sampled": statistics.retention, "s_w_sampled": statistics.distinct,
+                # seconds on a list, minutes on vectors
+                **({"risk": word_risk(mechanism, epsilon).content.share} if cell["space"] in SPACES else {}),
             }  # fmt: skip
         if cell.kind == "speed":
             return speed(mechanism, epsilon, grid.speed_words, grid.speed_repeats)
@@ -208,7 +211,11 @@ def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str,
 def _each(results: Results) -> Iterator[tuple[str, Results]]:
     """Yield mechanisms on their lists, by their names in tables, with their cells."""
     for name, space, cells in results.each("mechanism", "space"):
-        yield name if space == ONE_LIST else f"{name}, {space.removeprefix(f'{ONE_LIST}, ')}", cells
+        yield _label(name, space), cells
+
+
+def _label(name: str, space: str) -> str:
+    return name if space == ONE_LIST else f"{name}, {space.removeprefix(f'{ONE_LIST}, ')}"
 
 
 def drops(results: Results) -> Iterator[dict[str, Any]]:
@@ -238,20 +245,25 @@ def _drops(results: Results, grid: DiffractorGrid) -> Table:
     )
     notes = (
         f"{', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can be lost.",
-        "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
+        "Trained and tested on private texts. Of STS-B it is the mean of Pearson's and Spearman's correlation.",
     )
     title = "Utility drop: accuracy on original texts minus accuracy on private texts, in points, mean over tasks"
     return Table(title, ("mechanism", *_over(grid)), rows, notes)
 
 
 def _words(results: Results, grid: DiffractorGrid) -> Table:
-    rows = [
-        (label, title, *(cells.where(epsilon=epsilon).mean(measure) for epsilon in grid.shown))
-        for label, cells in _each(results.where("words"))
-        for measure, title in (("n_w", "N_w"), ("s_w", "S_w"))
-    ]
-    note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel."
-    return Table("Plausible deniability", ("mechanism", "", *_over(grid)), rows, (note,))
+    """Return what a release says of a word, beside what it keeps of texts: lists differ in both at equal epsilons."""
+    lost, rows = Results(list(drops(results))), []
+    for name, space, epsilon, cells in results.where("words").each("mechanism", "space", "epsilon"):
+        at = {"mechanism": name, "space": space, "epsilon": epsilon}
+        drop, kept = lost.where(**at).mean("drop"), results.where("task", **at).figure("cs")
+        shares = (cells.mean(measure) for measure in ("n_w", "s_w", "risk"))
+        rows.append((_label(name, space), epsilon, *shares, kept, None if drop is None else 100 * drop))
+    notes = (
+        f"{grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel.",
+        "Risk: of content words, how many a reader guesses from the released word alone, by public counts; on lists.",
+    )
+    return Table("Plausible deniability", ("mechanism", "ε", "N_w", "S_w", "risk", "similarity", "drop"), rows, notes)
 
 
 def _similarity(results: Results, grid: DiffractorGrid) -> Table:

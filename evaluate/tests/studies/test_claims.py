@@ -105,6 +105,18 @@ def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told(
         assert check.same is same
 
 
+def test_a_claim_per_option_has_a_check_for_each_that_its_first_series_has() -> None:
+    """Speed is compared with every mechanism on vectors, and lists with none of themselves."""
+    records = [
+        {"kind": "speed", "options": {"mechanism": name, "space": space}, "result": {"ms": took}}
+        for name, space, took in (("lists", "L0", 1), ("cmp", "words", 9), ("tem", "words", 0.5), ("syntf", "words", 1))
+    ]
+    series = [{"cells": "speed", "mechanism": "{mechanism}", "space": "words", "measure": "ms"},
+              {"cells": "speed", "mechanism": "lists", "measure": "ms"}]  # fmt: skip
+    checks = checked(Results(records), claim="{mechanism}", kind="above", series=series, at="mean", per="mechanism")
+    assert [(check.claim, check.same) for check in checks] == [("cmp", True), ("tem", False), ("syntf", None)]
+
+
 def test_the_papers_values_are_those_of_the_same_places_or_say_theirs() -> None:
     paper = {"0.1": [0.37, 0.08], "10": [0.82, 0.15]}
     same, other = (cells(cmp={at: 0.1}, tem={at: 0.3}) for at in (0.1, 0.2))
