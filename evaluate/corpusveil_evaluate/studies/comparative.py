@@ -85,7 +85,7 @@ class Comparative(Study):
             statistics = word_statistics(
                 mechanism, epsilon, ids, grid.runs, key_of(0), exact=mechanism.name not in SLOW_LAWS
             )
-            return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs, "n_w_sampled": statistics.retention}
+            return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs}
         seed = cell["seed"]
         texts = data.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)
         figures = mode_scores(task, task.with_texts(texts), data.model, seed, ("private-original",))

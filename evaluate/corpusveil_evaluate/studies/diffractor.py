@@ -117,7 +117,6 @@ class Diffractor(Study):
             )
             return {
                 "n_w": statistics.n_w, "s_w": statistics.s_w,
-                "n_w_sampled": statistics.retention, "s_w_sampled": statistics.distinct,
                 # seconds on a list, minutes on vectors
                 **({"risk": word_risk(mechanism, epsilon).content.share} if cell["space"] in SPACES else {}),
             }  # fmt: skip
