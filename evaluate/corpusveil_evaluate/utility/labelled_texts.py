@@ -23,7 +23,7 @@ _PARTS = {
 }
 HIDDEN = {"-1", "-1.0"}
 """The labels of test rows that only a leaderboard knows."""
-_NUMBER = re.compile(r"[+-]?\d+(\.\d*)?")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 SHARES = (0.8, 0.1, 0.1)
 """Of training, development and test, where no split is given (Meisenbacher, Chevli, Matthes 2024); (0.9, 0.1) is
 training and test."""
