@@ -99,8 +99,8 @@ class Claim(BaseModel):
     """A baseline and its floor: nothing is told unless the first is above the second"""
     learned_by: Slack = "chance"
     """by more than this, since noise can only reduce what was learned."""
-    sentences: bool = False
-    """Whether it is of the similarity of a sentence encoder, so that averaged vectors tell nothing."""
+    needs: Literal["", "encoder", "vectors"] = ""
+    """What the run must be given: of averaged vectors, or at one epsilon of vectors trained here, nothing is told."""
     scale: float = 1
     """The factor for our figures, where the paper has percent."""
     digits: int = 2
@@ -133,7 +133,7 @@ def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, 
     paper = [quoted[place] for place in theirs]
     at = "" if theirs == places or not paper else " at {}"
     ours = [[None if value is None else claim.scale * value for value in row] for row in seen]
-    tells = _is_learned(claim, results, texts, names) and (not claim.sentences or names["sentences"])
+    tells = _is_learned(claim, results, texts, names) and (not claim.needs or names[f"given {claim.needs}"])
     same = _verdict(claim, seen, paper, texts) if tells else None
     yield Check(
         _named(claim.claim, {**names, "at": _joined(places)}),

@@ -118,7 +118,7 @@ class Comparative(Study):
         vectors = "given vectors" if data.sources.vectors else "word2vec of bundled text"
         names = {
             "size": max(grid.sizes), "dimensions": min(grid.sizes), "encoder": data.encoder.label,
-            "sentences": data.sources.encoder is not None,
+            "given encoder": data.sources.encoder is not None, "given vectors": bool(data.sources.vectors),
             "first": grid.epsilons[0], "last": grid.epsilons[-1], "scale": data.scale(f"words-{max(grid.sizes)}"),
             "differs": f"{', '.join(tasks)} for IMDb and AG News; {vectors} for GloVe; {data.model.name} for an LSTM",
         }  # fmt: skip

@@ -151,7 +151,7 @@ class Diffractor(Study):
         names = {
             "lists": next(name for name in SPACES if name in grid.lists), "tasks": tasks,
             "words": f"{grid.speed_words:,}", "model": data.model.name, "encoder": data.encoder.label,
-            "scale": data.scale(ONE_LIST),
+            "scale": data.scale(ONE_LIST), "given vectors": bool(data.sources.vectors),
             "differs": f"{', '.join(tasks)} for GLUE; {data.model.name} for BERT",
         }  # fmt: skip
         checks = compare(claims_of(self), Results([*results.records, *drops(results)]), grid.test_rows, names)

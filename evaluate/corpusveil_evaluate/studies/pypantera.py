@@ -167,7 +167,8 @@ class Pypantera(Study):
                 tables.append(_read(results, grid, collection))
             best = best_search(known, grid.searches)
             if best is not None:
-                names = {"search": best, "differs": _differs(data, collection, best)}
+                differs = _differs(data, collection, best)
+                names = {"search": best, "differs": differs, "given vectors": bool(data.sources.vectors)}
                 checks += compare(claims_of(self), results.where(collection=collection), grid.queries, names)
         return Account(tuple(tables), tuple(checks), tuple(_notes(grid, data)))
 
