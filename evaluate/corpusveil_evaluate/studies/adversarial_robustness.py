@@ -23,7 +23,7 @@ from corpusveil.storage import files
 from corpusveil.storage.durable import mark_of
 from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
-from corpusveil_evaluate.studies.cells import Cell, Results
+from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.claims import Check, compare
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.robustness.encoded_texts import Examples, encode
@@ -33,7 +33,7 @@ from corpusveil_evaluate.studies.robustness.network_training import Noise, Regim
 from corpusveil_evaluate.studies.robustness.networks import Trained, network_of, vectors_of
 from corpusveil_evaluate.studies.study import Epsilon, Finite, Grid, Study, claims_of
 from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, WordSpace, key_of
-from corpusveil_evaluate.studies.task_figures import drawn_words
+from corpusveil_evaluate.studies.task_figures import drawn_words, original_scores
 from corpusveil_evaluate.terms import count_words
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 
@@ -94,7 +94,7 @@ class AdversarialRobustness(Study):
     def cells(self, grid: RobustnessGrid, data: StudyData) -> list[Cell]:
         """Return the cells, epsilons outermost: processes then train different networks first, and share them later."""
         tasks = data.names(grid.tasks, grid.bundled)
-        made: list[Cell] = []
+        made = cells_over("baseline", task=tasks[1:], seed=range(1))  # whether words tell the labels of pairs
         for mechanism, at in grid.points():
             made += [Cell("words", {"task": task, "mechanism": mechanism, "at": at}) for task in tasks]
         for seed in range(grid.seeds):
@@ -108,6 +108,8 @@ class AdversarialRobustness(Study):
 
     def work(self, cell: Cell, grid: RobustnessGrid, data: StudyData) -> Mapping[str, Any]:
         task = data.task(cell["task"], grid.train_rows, grid.test_rows)
+        if cell.kind == "baseline":
+            return original_scores(task, data.model, cell["seed"])
         space = space_of(data.space(), task)
         mechanism = make(cell["mechanism"], space)
         epsilon = epsilon_of(mechanism, cell["at"])
@@ -189,7 +191,16 @@ class AdversarialRobustness(Study):
             "boxes": f"{differs}; nearest words for counter-fitted ones, whole boxes",
         }  # fmt: skip
         pairs = [{**record, "kind": "pairs"} for record in attacks.where(task=tuple(others)).records]
-        derived = [*results.records, *_halves(attacks.where(task=first)), *pairs]
+        equal = [
+            {
+                "kind": "equal",
+                "options": {"task": task, "mechanism": name, "n_w": round(n_w, 2)},
+                "result": {"s_w": value},
+            }
+            for task, n_w, *both in _equal(results.where("words"), grid).rows
+            for name, value in zip(AXES, both, strict=True)
+        ]
+        derived = [*results.records, *_halves(attacks.where(task=first)), *pairs, *equal]
         yield from compare(claims_of(self), Results(derived), size, names)
 
 

@@ -92,15 +92,15 @@ class Claim(BaseModel):
     quote: str = "{paper}"
     """What surrounds the paper's values, or replaces them."""
     per: str = ""
-    """An option, each value of which has a check of its own and is a name."""
+    """An option, each value of which among the first series' cells has a check of its own and is a name."""
     slack: Slack = 0
     part: float = PART
     learned: tuple[Series, ...] = ()
     """A baseline and its floor: nothing is told unless the first is above the second"""
     learned_by: Slack = "chance"
     """by more than this, since noise can only reduce what was learned."""
-    sentences: bool = False
-    """Whether it is of the similarity of a sentence encoder, so that averaged vectors tell nothing."""
+    needs: Literal["", "encoder", "vectors"] = ""
+    """What the run must be given: of averaged vectors, or at one epsilon of vectors trained here, nothing is told."""
     scale: float = 1
     """The factor for our figures, where the paper has percent."""
     digits: int = 2
@@ -113,7 +113,8 @@ def compare(claims: Iterable[Claim], results: Results, texts: float, names: Mapp
     ``texts`` is the number of texts of an accuracy, ``names`` what the study calls its data and models.
     """
     for claim in claims:
-        for value in results.where(claim.series[0].cells).options(claim.per) if claim.per else ("",):
+        fixed = {name: of for name, of in (claim.series[0].model_extra or {}).items() if "{" not in str(of)}
+        for value in results.where(claim.series[0].cells, **fixed).options(claim.per) if claim.per else ("",):
             of_one = {**names, claim.per: value}
             cells = [series.of(results, of_one) for series in claim.series]
             if claim.kind == "order" or all(len(some) for some in cells):
@@ -132,7 +133,7 @@ def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, 
     paper = [quoted[place] for place in theirs]
     at = "" if theirs == places or not paper else " at {}"
     ours = [[None if value is None else claim.scale * value for value in row] for row in seen]
-    tells = _is_learned(claim, results, texts, names) and (not claim.sentences or names["sentences"])
+    tells = _is_learned(claim, results, texts, names) and (not claim.needs or names[f"given {claim.needs}"])
     same = _verdict(claim, seen, paper, texts) if tells else None
     yield Check(
         _named(claim.claim, {**names, "at": _joined(places)}),

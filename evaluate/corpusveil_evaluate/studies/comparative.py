@@ -85,10 +85,10 @@ class Comparative(Study):
             statistics = word_statistics(
                 mechanism, epsilon, ids, grid.runs, key_of(0), exact=mechanism.name not in SLOW_LAWS
             )
-            return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs, "n_w_sampled": statistics.retention}
+            return {"n_w": statistics.n_w, "s_w": statistics.s_w / grid.runs}
         seed = cell["seed"]
         texts = data.private(task.texts, mechanism, Budget(epsilon), seed, ground_policy(), source=task.name)
-        figures = mode_scores(task, task.with_texts(texts), data.model, seed, ("private-private",))
+        figures = mode_scores(task, task.with_texts(texts), data.model, seed, ("private-original",))
         figures |= text_statistics(task.texts, texts, data.encoder)
         if count_words(texts)[1]:
             figures["english"] = english_share(texts, data.space())
@@ -110,12 +110,15 @@ class Comparative(Study):
                 "English words: the share of words that the space contains. A mechanism over this space writes only "
                 "such words."
             ),
-            "Words that the space lacks stay, as in the study's code. PUC counts a mean cosine below 0 as 0.",
+            (
+                "As in the study's code, classifiers learn from private texts and are tested on original ones, and "
+                "words that the space lacks stay. PUC counts a mean cosine below 0 as 0."
+            ),
         )
         vectors = "given vectors" if data.sources.vectors else "word2vec of bundled text"
         names = {
             "size": max(grid.sizes), "dimensions": min(grid.sizes), "encoder": data.encoder.label,
-            "sentences": data.sources.encoder is not None,
+            "given encoder": data.sources.encoder is not None, "given vectors": bool(data.sources.vectors),
             "first": grid.epsilons[0], "last": grid.epsilons[-1], "scale": data.scale(f"words-{max(grid.sizes)}"),
             "differs": f"{', '.join(tasks)} for IMDb and AG News; {vectors} for GloVe; {data.model.name} for an LSTM",
         }  # fmt: skip
@@ -193,7 +196,7 @@ def _metrics(results: Results, grid: ComparativeGrid, task: str) -> Table:
     )
     rows = []
     for name, size, epsilon, some, five in _rows(results, task):
-        accuracy = some.figure("private-private:accuracy")
+        accuracy = some.figure("private-original:accuracy")
         mean = None if accuracy is None else accuracy.mean
         scores = [score_of(mean, whole, five, alpha) for alpha in grid.alphas]
         shares = [None if (one := some.mean("english")) is None else 100 * one]
@@ -264,7 +267,7 @@ def _derived(results: Results, tasks: Sequence[str]) -> Iterator[dict[str, Any]]
         whole = results.where("baseline", task=task).mean("original-original:accuracy")
         for name, size, epsilon, some, five in _rows(results, task):
             at = {"task": task, "mechanism": name, "size": size, "epsilon": epsilon}
-            score = score_of(some.mean("private-private:accuracy"), whole, five, 0.5)
+            score = score_of(some.mean("private-original:accuracy"), whole, five, 0.5)
             yield {"kind": "puc", "options": at, "result": {"puc": score}}
     points = _points(results, tasks)
     fit = regression(points)[1] if len(points) >= FEWEST_POINTS else None

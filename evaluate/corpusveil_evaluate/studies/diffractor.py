@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import Field
 
 from corpusveil.budget import Budget
+from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over, of_seeds
@@ -24,7 +25,6 @@ from corpusveil_evaluate.studies.study import (
     GridMechanism,
     ReadFirstGrid,
     Study,
-    all_epsilons,
     claims_of,
 )
 from corpusveil_evaluate.studies.study_data import ONE_LIST, Needs, StudyData, WordSpace, key_of
@@ -62,11 +62,6 @@ class DiffractorGrid(ReadFirstGrid):
     runs: int = Field(ge=2)
     speed_words: int = Field(ge=10)
     speed_repeats: int = Field(ge=1)
-
-    @property
-    def shown(self) -> list[float]:
-        """All epsilons in tables, including those of single mechanisms."""
-        return all_epsilons(self.epsilons, self.beside)
 
 
 class Diffractor(Study):
@@ -116,7 +111,8 @@ class Diffractor(Study):
             )
             return {
                 "n_w": statistics.n_w, "s_w": statistics.s_w,
-                "n_w_sampled": statistics.retention, "s_w_sampled": statistics.distinct,
+                # seconds on a list, minutes on vectors
+                **({"risk": word_risk(mechanism, epsilon).content.share} if cell["space"] in SPACES else {}),
             }  # fmt: skip
         if cell.kind == "speed":
             return speed(mechanism, epsilon, grid.speed_words, grid.speed_repeats)
@@ -150,18 +146,12 @@ class Diffractor(Study):
         return figures
 
     def account(self, results: Results, grid: DiffractorGrid, data: StudyData) -> Account:
-        tables = (
-            _drops(results, grid),
-            _words(results, grid),
-            _similarity(results, grid),
-            _attacks(results),
-            _speeds(results),
-        )
+        tables = (_figures(results, grid), _attacks(results), _speeds(results))
         tasks = tuple(results.where("task").options("task"))
         names = {
             "lists": next(name for name in SPACES if name in grid.lists), "tasks": tasks,
             "words": f"{grid.speed_words:,}", "model": data.model.name, "encoder": data.encoder.label,
-            "scale": data.scale(ONE_LIST),
+            "scale": data.scale(ONE_LIST), "given vectors": bool(data.sources.vectors),
             "differs": f"{', '.join(tasks)} for GLUE; {data.model.name} for BERT",
         }  # fmt: skip
         checks = compare(claims_of(self), Results([*results.records, *drops(results)]), grid.test_rows, names)
@@ -208,7 +198,11 @@ def speed(mechanism: Any, epsilon: float, words: int, repeats: int) -> dict[str,
 def _each(results: Results) -> Iterator[tuple[str, Results]]:
     """Yield mechanisms on their lists, by their names in tables, with their cells."""
     for name, space, cells in results.each("mechanism", "space"):
-        yield name if space == ONE_LIST else f"{name}, {space.removeprefix(f'{ONE_LIST}, ')}", cells
+        yield _label(name, space), cells
+
+
+def _label(name: str, space: str) -> str:
+    return name if space == ONE_LIST else f"{name}, {space.removeprefix(f'{ONE_LIST}, ')}"
 
 
 def drops(results: Results) -> Iterator[dict[str, Any]]:
@@ -221,43 +215,29 @@ def drops(results: Results) -> Iterator[dict[str, Any]]:
             yield {"kind": "drop", "options": {"task": task, **at}, "result": {"drop": whole - private}}
 
 
-def _over(grid: DiffractorGrid) -> tuple[str, ...]:
-    return tuple(f"ε {epsilon:g}" for epsilon in grid.shown)
-
-
-def _drops(results: Results, grid: DiffractorGrid) -> Table:
-    tasks = results.where("task").options("task")
-    lost = Results(list(drops(results)))
+def _figures(results: Results, grid: DiffractorGrid) -> Table:
+    """Return what releases keep of texts, beside what they say of a word: lists differ in both at equal epsilons."""
+    tasks, lost = results.where("task"), Results(list(drops(results)))
     rows = []
-    for label, cells in _each(lost):
-        means = [cells.where(epsilon=epsilon).mean("drop") for epsilon in grid.shown]
-        rows.append((label, *(None if mean is None else 100 * mean for mean in means)))
+    for name, space, epsilon, cells in tasks.each("mechanism", "space", "epsilon"):
+        at = {"mechanism": name, "space": space, "epsilon": epsilon}
+        words, drop = results.where("words", **at), lost.where(**at).mean("drop")
+        of_words = (words.mean(measure) for measure in ("n_w", "s_w", "risk"))
+        rows.append((_label(name, space), epsilon, None if drop is None else 100 * drop, cells.figure("cs"), *of_words))
+    names = tasks.options("task")
     whole, floor = (
-        100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in tasks] or [0.0]))
+        100 * float(np.mean([results.where("baseline", task=task).mean(name) or 0.0 for task in names] or [0.0]))
         for name in ("original-original:accuracy", "original-original:floor")
     )
     notes = (
-        f"{', '.join(tasks)}. Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can be lost.",
-        "Trained and tested on private texts. STS-B is left out: its labels are numbers.",
+        f"Drop: accuracy on original texts minus accuracy on private texts, in points, mean over {', '.join(names)}.",
+        f"Original {whole:.1f}, constant {floor:.1f}: at most {whole - floor:.1f} can be lost.",
+        "Trained and tested on private texts. Of STS-B it is the mean of Pearson's and Spearman's correlation.",
+        f"N_w, S_w: {grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel.",
+        "Risk: of content words, how many a reader guesses from the released word alone, by public counts; on lists.",
     )
-    title = "Utility drop: accuracy on original texts minus accuracy on private texts, in points, mean over tasks"
-    return Table(title, ("mechanism", *_over(grid)), rows, notes)
-
-
-def _words(results: Results, grid: DiffractorGrid) -> Table:
-    rows = [
-        (label, title, *(cells.where(epsilon=epsilon).mean(measure) for epsilon in grid.shown))
-        for label, cells in _each(results.where("words"))
-        for measure, title in (("n_w", "N_w"), ("s_w", "S_w"))
-    ]
-    note = f"{grid.words} random words, {grid.runs} runs; exact where there is a law, except for Gumbel."
-    return Table("Plausible deniability", ("mechanism", "", *_over(grid)), rows, (note,))
-
-
-def _similarity(results: Results, grid: DiffractorGrid) -> Table:
-    tasks = results.where("task")
-    rows = [(label, *cells.over("cs", grid.shown)) for label, cells in _each(tasks)]
-    return Table("Similarity of meaning", ("mechanism", *_over(grid)), rows, tuple(_leads(tasks, grid)))
+    columns = ("mechanism", "ε", "drop", "similarity", "N_w", "S_w", "risk")
+    return Table("Utility, plausible deniability and risk", columns, rows, (*notes, *_leads(tasks, grid)))
 
 
 def _leads(tasks: Results, grid: DiffractorGrid) -> Iterator[str]:

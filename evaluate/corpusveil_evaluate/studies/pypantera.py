@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -51,11 +52,13 @@ from corpusveil_evaluate.studies.study import (
 )
 from corpusveil_evaluate.studies.study_data import Needs, StudyData, key_of
 from corpusveil_evaluate.studies.task_figures import named_scores, original_scores
+from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from corpusveil_evaluate.utility.text_classifiers import Predictor
 from corpusveil_evaluate.utility.training_modes import score
 
 TOGETHER = "together:"
 """The prefix of figures for all variants of a query, combined into one text."""
+VOTED = "voted:accuracy"
 APART = 0.1
 """The least lead of the plain query's nDCG@10 over random words for a meaningful search."""
 
@@ -76,7 +79,7 @@ class PypanteraGrid(ReadFirstGrid):
     documents: int = Field(ge=10)
     """The most texts that are searched for known items."""
     variants: int = Field(ge=1)
-    """Of each query."""
+    """Of each query, and of each text to classify."""
     depth: int = Field(ge=1)
     """Results of a variant in a judged collection,"""
     known_item_depth: int = Field(ge=1)
@@ -127,8 +130,7 @@ class Pypantera(Study):
         seed = cell["seed"]
         if cell.kind == "baseline":
             task = data.task(cell["task"], grid.train_rows, grid.test_rows)
-            same = [prepared(text) for text in task.texts]
-            figures = classified(data, grid, cell["task"], same, seed)
+            figures = classified(data, grid, task, [_tested(task, seed)], seed)
             return {
                 **original_scores(task, data.model, seed),
                 **{f"prepared:{name}": one for name, one in figures.items()},
@@ -137,16 +139,11 @@ class Pypantera(Study):
             return plain(_searched(cell, grid, data), grid, data, cell["collection"], seed)
         mechanism = data.mechanism(cell["mechanism"], **cell["parameters"])
         budget, policy = Budget(cell["epsilon"]), PROFILES[self.name].policy()
+        release = Release(mechanism, budget, policy, key=key_of(seed), accept_no_guarantee=True)
         if cell.kind == "task":
             task = data.task(cell["task"], grid.train_rows, grid.test_rows)
-            texts = [prepared(text) for text in task.texts]
-            _, test = task.train_and_test(seed)
-            rows = test.tolist()
-            private = data.private([texts[row] for row in rows], mechanism, budget, seed, policy, source=task.name)
-            for row, text in zip(rows, private, strict=True):
-                texts[row] = text
-            return classified(data, grid, cell["task"], texts, seed)
-        release = Release(mechanism, budget, policy, key=key_of(seed), accept_no_guarantee=True)
+            drawn = obfuscate(_tested(task, seed), release, grid.variants, source=task.name)
+            return classified(data, grid, task, list(zip(*drawn.texts, strict=True)), seed)
         of = _searched(cell, grid, data)
         variants = obfuscate(of.queries, release, grid.variants, source=cell["collection"])
         figures = found_with(of, variants, grid.depth_of(cell["collection"]))
@@ -170,7 +167,8 @@ class Pypantera(Study):
                 tables.append(_read(results, grid, collection))
             best = best_search(known, grid.searches)
             if best is not None:
-                names = {"search": best, "differs": _differs(data, collection, best)}
+                differs = _differs(data, collection, best)
+                names = {"search": best, "differs": differs, "given vectors": bool(data.sources.vectors)}
                 checks += compare(claims_of(self), results.where(collection=collection), grid.queries, names)
         return Account(tuple(tables), tuple(checks), tuple(_notes(grid, data)))
 
@@ -183,19 +181,27 @@ def _searched(cell: Cell, grid: PypanteraGrid, data: StudyData) -> SearchCollect
     return search_collection(data, cell["collection"], grid.searches, grid.size)
 
 
-def classified(data: StudyData, grid: PypanteraGrid, name: str, texts: list[str], seed: int) -> dict[str, float]:
-    """Return the scores of a classifier of the original texts on the test rows of other texts."""
-    task = data.task(name, grid.train_rows, grid.test_rows)
+def _tested(task: LabelledTexts, seed: int) -> list[str]:
+    return [prepared(text) for text in task.take(task.train_and_test(seed)[1]).texts]
+
+
+def classified(
+    data: StudyData, grid: PypanteraGrid, task: LabelledTexts, versions: Sequence[Sequence[str]], seed: int
+) -> dict[str, float]:
+    """Return the scores of a classifier of original texts on versions of the test texts: their means, and a vote's."""
     if task.pairs is not None:
         raise DataError(
-            f"{name}: this study classifies single texts, and these are pairs; take the task out of the grid."
+            f"{task.name}: this study classifies single texts, and these are pairs; take the task out of the grid."
         )
     train, test = task.train_and_test(seed)
     learnt_by = seed if data.model.seeded else 0
-    predict = _trained(data, name, grid.train_rows, grid.test_rows, learnt_by)
-    tested = task.with_texts(texts).take(test)
-    labels = [task.labels[row] for row in train.tolist()]
-    return named_scores(score(predict(tested), tested.labels, labels), "original-private:")
+    predict = _trained(data, task.name, grid.train_rows, grid.test_rows, learnt_by)
+    tested, labels = task.take(test), task.take(train).labels
+    predicted = [predict(tested.with_texts(texts)) for texts in versions]
+    scores = [named_scores(score(labelled, tested.labels, labels), "original-private:") for labelled in predicted]
+    voted = [Counter(votes).most_common(1)[0][0] for votes in zip(*predicted, strict=True)]
+    means = {name: float(np.mean([each[name] for each in scores])) for name in scores[0]}
+    return means | {VOTED: score(voted, tested.labels, labels).accuracy}
 
 
 @functools.lru_cache(maxsize=2)
@@ -279,12 +285,13 @@ def title_of(collection: str) -> str:
 
 def _accuracies(results: Results, grid: PypanteraGrid, data: StudyData) -> Table:
     rows: list[tuple[Any, ...]] = []
-    measure = "original-private:accuracy"
+    measures = {"original-private:accuracy": "", VOTED: f", vote of {grid.variants}"}
     for task in results.where("task").options("task"):
         for name, some in results.where("task", task=task).each("mechanism"):
-            means = [mean for _, mean, _ in some.line(measure)]
-            whole = float(np.mean(means)) if len(means) == len(some.options("epsilon")) else None
-            rows.append((task, name, *some.over(measure, grid.shown), whole))
+            for measure, title in measures.items():
+                means = [mean for _, mean, _ in some.line(measure)]
+                whole = float(np.mean(means)) if len(means) == len(some.options("epsilon")) else None
+                rows.append((task, f"{name}{title}", *some.over(measure, grid.shown), whole))
         known = results.where("baseline", task=task)
         empty = (None,) * (len(grid.shown) - 1)
         for title, at in (
@@ -294,8 +301,11 @@ def _accuracies(results: Results, grid: PypanteraGrid, data: StudyData) -> Table
         ):
             rows.append((task, title, None, *empty, known.mean(at)))
     columns = ("task", "mechanism", *(f"ε {epsilon:g}" for epsilon in grid.shown), "mean over ε")
-    note = f"Trained on original text, tested on private text; nothing is trained on private text. {data.model.name}."
-    return Table("Classification: accuracy on private test texts", columns, rows, (note,))
+    notes = (
+        f"Trained on original text, tested on private text; nothing is trained on private text. {data.model.name}.",
+        f"Means over {grid.variants} variants of a text, and the label that most of these get, at {grid.variants} ε.",
+    )
+    return Table("Classification: accuracy on private test texts", columns, rows, notes)
 
 
 def _search(results: Results, grid: PypanteraGrid, collection: str, search: str) -> Table:

@@ -40,8 +40,10 @@ from corpusveil_evaluate.studies.bundled_text import TASKS, bundled_task, topics
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts, read_task
 from corpusveil_evaluate.utility.text_classifiers import Model, Remembered, model_of
 
-PAIRS = dict.fromkeys(("rte", "mrpc", "qqp", "mnli", "qnli", "wnli", "snli"), "text2")
+PAIRS = dict.fromkeys(("rte", "mrpc", "qqp", "mnli", "qnli", "wnli", "snli", "stsb"), "text2")
 """Data sets of pairs, and the column of their second text."""
+GRADED = ("stsb",)
+"""Data sets whose labels are numbers on a scale."""
 FORMS = (".parquet", ".csv", ".jsonl", ".jsonl.gz", ".json.gz")
 CLASSIFIERS = 4
 """The number that each process keeps."""
@@ -185,7 +187,7 @@ class StudyData:
         file = None if self.bundled else self._file(name)
         if file is None:
             raise NoFileError(f"{name}: there is no such data set here; name its folder (data).")
-        return read_task(file, name, second=PAIRS.get(name), split="split")
+        return read_task(file, name, second=PAIRS.get(name), split="split", graded=name in GRADED)
 
     def with_topics(self, task: LabelledTexts) -> LabelledTexts:
         """Return a task with topics in place of its labels: clusters of averaged vectors, a constructed label."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,9 @@ _PARTS = {
     **dict.fromkeys(("dev", "development", "valid", "validation", "val", "validation_matched"), DEV),
     **dict.fromkeys(("test", "testing"), TEST),
 }
+HIDDEN = {"-1", "-1.0"}
+"""The labels of test rows that only a leaderboard knows."""
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
 SHARES = (0.8, 0.1, 0.1)
 """Of training, development and test, where no split is given (Meisenbacher, Chevli, Matthes 2024); (0.9, 0.1) is
 training and test."""
@@ -30,8 +34,8 @@ class LabelledTexts:
     """N labeled texts, or pairs of texts.
 
     ``labels`` are text, whatever they were in the file; ``pairs`` are the second texts, or None; ``split`` is the part
-    of each row, ``train``, ``dev`` or ``test``, or None. Raises UserError unless each has N entries, for a value that
-    is not text, and for an empty label.
+    of each row, ``train``, ``dev`` or ``test``, or None; ``graded`` labels are numbers on a scale, as those of STS-B.
+    Raises UserError unless each has N entries, for a value that is not text, and for an empty label.
     """
 
     texts: Sequence[str]
@@ -39,6 +43,7 @@ class LabelledTexts:
     pairs: Sequence[str] | None = None
     name: str = "task"
     split: Sequence[str] | None = None
+    graded: bool = False
 
     def __post_init__(self) -> None:
         for field in ("texts", "labels", "pairs", "split"):
@@ -60,6 +65,9 @@ class LabelledTexts:
                         f"{self.name}, row {number + 1}: a value of the {field} is not a text; leave the row out."
                     )
         object.__setattr__(self, "labels", tuple(_label(value, self.name, n) for n, value in enumerate(self.labels)))
+        for number, label in enumerate(self.labels if self.graded else ()):
+            if not _NUMBER.fullmatch(label):
+                raise BadRowError(f"{self.name}, row {number + 1}: the label is not a number; correct it.")
         if self.split is not None:
             object.__setattr__(self, "split", tuple(_part(value, self.name, n) for n, value in enumerate(self.split)))
 
@@ -88,6 +96,7 @@ class LabelledTexts:
             None if self.pairs is None else [self.pairs[n] for n in at],
             self.name,
             None if self.split is None else [self.split[n] for n in at],
+            self.graded,
         )
 
     def with_texts(self, texts: Sequence[str], pairs: Sequence[str] | None = None) -> LabelledTexts:
@@ -96,7 +105,7 @@ class LabelledTexts:
 
     def with_labels(self, labels: Sequence[Any]) -> LabelledTexts:
         """Return other labels of the same texts, such as a sensitive attribute."""
-        return replace(self, labels=labels)
+        return replace(self, labels=labels, graded=False)
 
     def rows(self, part: str) -> npt.NDArray[np.int64]:
         """Return the numbers of the rows of one part of the split; int64."""
@@ -107,13 +116,14 @@ class LabelledTexts:
     ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the rows to train on and those to test on, int64: the given split, or one drawn by the seed.
 
-        A given split without a test part is tested on its development part.
+        A given split without a test part, or with hidden labels there as in GLUE, is tested on its development part.
         """
         if self.split is None:
             parts = split_rows(len(self), seed, shares)
             return parts[0], parts[-1]
         train, test = self.rows(TRAIN), self.rows(TEST)
-        test = test if test.size else self.rows(DEV)
+        if {self.labels[row] for row in test.tolist()} <= HIDDEN:
+            test = self.rows(DEV)
         if not train.size or not test.size:
             raise DataError(f"{self.name}: the split has no {'test' if train.size else 'train'} rows; both are needed.")
         return train, test
@@ -130,7 +140,9 @@ def split_rows(rows: int, seed: int, shares: Sequence[float] = SHARES) -> list[n
     return [np.sort(part).astype(np.int64) for part in parts]
 
 
-def read_task(url: str, name: str, *, second: str | None = None, split: str | None = None) -> LabelledTexts:
+def read_task(
+    url: str, name: str, *, second: str | None = None, split: str | None = None, graded: bool = False
+) -> LabelledTexts:
     """Read a task from the columns ``text`` and ``label`` of one file of Parquet, CSV or JSON lines.
 
     ``second`` names the second text of pairs, ``split`` the column with ``train``, ``dev`` (or ``validation``) or
@@ -153,7 +165,7 @@ def read_task(url: str, name: str, *, second: str | None = None, split: str | No
     if not texts:
         raise DataError(f"{url}: there are no rows; give a file with rows.")
     pairs, parts = (None if named is None else values[named] for named in (second, split))
-    task = LabelledTexts(texts, values["label"], pairs, name, parts)
+    task = LabelledTexts(texts, values["label"], pairs, name, parts, graded)
     task.require_classes()
     return task
 

@@ -1,7 +1,8 @@
 """Classifiers of texts and of pairs of texts: TF-IDF or averaged word vectors, with logistic regression.
 
-A pair (u, v) is the row (u, v, |u - v|, u v). An attacker of this strength is a lower bound on risk, so a table names
-its model. scikit-learn comes with the extra ``evaluate`` and is imported when a classifier is fitted.
+Graded labels are predicted by ridge regression. A pair (u, v) is the row (u, v, |u - v|, u v). An attacker of this
+strength is a lower bound on risk, so a table names its model. scikit-learn comes with the extra ``evaluate`` and is
+imported when a classifier is fitted.
 """
 
 from __future__ import annotations
@@ -106,8 +107,10 @@ def _logistic(
     features: Callable[[Sequence[str]], Any], train: LabelledTexts, strength: float, *steps: Any, **options: Any
 ) -> Predictor:
     train.require_classes()
-    steps = (*steps, sklearn("linear_model").LogisticRegression(C=strength, max_iter=ITERATIONS, **options))
-    fitted = sklearn("pipeline").make_pipeline(*steps).fit(_rows(train, features), np.array(train.labels))
+    linear = sklearn("linear_model")
+    last = linear.Ridge() if train.graded else linear.LogisticRegression(C=strength, max_iter=ITERATIONS, **options)
+    labels = np.array(train.labels, dtype=np.float64 if train.graded else None)
+    fitted = sklearn("pipeline").make_pipeline(*steps, last).fit(_rows(train, features), labels)
 
     def predict(task: LabelledTexts) -> list[str]:
         if (task.pairs is None) != (train.pairs is None):
@@ -115,8 +118,7 @@ def _logistic(
                 f"{task.name}: it is trained on {('texts' if train.pairs is None else 'pairs')} and tested on "
                 "the other kind; give the same kind for both."
             )
-        labels: list[str] = fitted.predict(_rows(task, features)).tolist()
-        return labels
+        return [str(label) for label in fitted.predict(_rows(task, features)).tolist()]
 
     return predict
 

@@ -34,7 +34,8 @@ class Scores:
     """The scores of a classifier, and of a constant classifier on the same rows; all from 0 to 1.
 
     F1 as in scikit-learn: over the labels that occur or are predicted, 0 for a label that is never right. The constant
-    classifier predicts the most frequent label of the training rows (ties: the first in the alphabet).
+    classifier predicts the most frequent label of the training rows (ties: the first in the alphabet). Of graded labels
+    accuracy is the mean of Pearson's and Spearman's correlation, as for STS-B, a constant's is 0, and F1 is missing.
     """
 
     accuracy: float
@@ -59,7 +60,10 @@ def scores_in(
 
 def train_and_test(train: LabelledTexts, test: LabelledTexts, model: Model, seed: int = 0) -> Scores:
     """Train on some rows and score on others."""
-    return score(model.fit(train, seed)(test), test.labels, train.labels)
+    predicted = model.fit(train, seed)(test)
+    if train.graded:
+        return Scores(_correlation(predicted, test.labels), math.nan, 0.0, math.nan)
+    return score(predicted, test.labels, train.labels)
 
 
 def score(predicted: Sequence[str], labels: Sequence[str], trained: Sequence[str]) -> Scores:
@@ -72,6 +76,13 @@ def score(predicted: Sequence[str], labels: Sequence[str], trained: Sequence[str
         for some in (predicted, constant)
     )
     return Scores(accuracy, f1, floor, floor_f1)
+
+
+def _correlation(predicted: Sequence[str], labels: Sequence[str]) -> float:
+    one, other = (np.array(some, dtype=np.float64) for some in (predicted, labels))
+    if not np.ptp(one) or not np.ptp(other):
+        return 0.0
+    return float(stats.pearsonr(one, other)[0] + stats.spearmanr(one, other)[0]) / 2
 
 
 def paired_difference(first: Sequence[float], second: Sequence[float]) -> tuple[float, float, float]:

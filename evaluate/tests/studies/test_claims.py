@@ -26,9 +26,9 @@ def cells(**values: dict[float, float | None]) -> Results:
     ])  # fmt: skip
 
 
-def checked(results: Results, *, encoder: bool = False, **claim: Any) -> list[Check]:
+def checked(results: Results, given: tuple[str, ...] = (), **claim: Any) -> list[Check]:
     made = Claim.model_validate({"claim": "it does at {at}", "differs": "all", "at": "all", **claim})
-    return list(compare([made], results, 200, {"sentences": encoder}))
+    return list(compare([made], results, 200, {f"given {name}": name in given for name in ("encoder", "vectors")}))
 
 
 @pytest.mark.parametrize(
@@ -78,11 +78,15 @@ def test_a_difference_far_below_the_papers_shows_no_direction() -> None:
     assert check.same is True  # the paper does not say how far
 
 
-def test_a_claim_of_a_sentence_encoder_is_not_told_by_averaged_vectors() -> None:
-    for encoder, sentences, same in ((False, True, None), (True, True, True), (False, False, True)):
-        some = cells(cmp={1: 0.1, 2: 0.9})
-        (check,) = checked(some, kind="rises", series=[ONE], sentences=sentences, encoder=encoder)
-        assert check.same is same
+def test_a_claim_is_not_told_without_the_encoder_or_the_vectors_that_it_needs() -> None:
+    """An epsilon means nothing without the vectors; whichever way the figures are, nothing is told of it."""
+    for needs, given, yes, no in (
+        ("encoder", ("vectors",), None, None), ("vectors", ("encoder",), None, None), ("", (), True, False),
+        ("encoder", ("encoder",), True, False), ("vectors", ("vectors",), True, False),
+    ):  # fmt: skip
+        for some, same in ((cells(cmp={1: 0.1, 2: 0.9}), yes), (cells(cmp={1: 0.9, 2: 0.1}), no)):
+            (check,) = checked(some, given, kind="rises", series=[ONE], needs=needs)
+            assert check.same is same
 
 
 def test_an_order_with_a_missing_part_is_not_shown() -> None:
@@ -103,6 +107,18 @@ def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told(
         baseline = [{"cells": "baseline", "measure": measure} for measure in ("whole", "floor")]
         (check,) = checked(some, kind="rises", series=[ONE], learned=baseline)
         assert check.same is same
+
+
+def test_a_claim_per_option_has_a_check_for_each_that_its_first_series_has() -> None:
+    """Speed is compared with every mechanism on vectors, and lists with none of themselves."""
+    records = [
+        {"kind": "speed", "options": {"mechanism": name, "space": space}, "result": {"ms": took}}
+        for name, space, took in (("lists", "L0", 1), ("cmp", "words", 9), ("tem", "words", 0.5), ("syntf", "words", 1))
+    ]
+    series = [{"cells": "speed", "mechanism": "{mechanism}", "space": "words", "measure": "ms"},
+              {"cells": "speed", "mechanism": "lists", "measure": "ms"}]  # fmt: skip
+    checks = checked(Results(records), claim="{mechanism}", kind="above", series=series, at="mean", per="mechanism")
+    assert [(check.claim, check.same) for check in checks] == [("cmp", True), ("tem", False), ("syntf", None)]
 
 
 def test_the_papers_values_are_those_of_the_same_places_or_say_theirs() -> None:

@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from corpusveil.errors import BadRowError
 from corpusveil.jobs.local import Local
-from corpusveil_evaluate.studies import adversarial_robustness, comparative
+from corpusveil_evaluate.studies import adversarial_robustness, comparative, pypantera
 from corpusveil_evaluate.studies.cells import Cell, Results
 from corpusveil_evaluate.studies.comparative import METRICS, score_of
 from corpusveil_evaluate.studies.pypantera import STUDY, PypanteraGrid
+from corpusveil_evaluate.studies.retrieval.obfuscated_queries import Variants
 from corpusveil_evaluate.studies.run_study import prepare_study, run_study
 from corpusveil_evaluate.studies.search_collections import JUDGED
 from corpusveil_evaluate.studies.study import Study, find, read_grid
@@ -94,8 +96,39 @@ def test_stop_words_are_kept_by_lists_and_by_whom_the_grid_names(
         {"kind": "task", "options": {"mechanism": name, "space": space, "epsilon": 1}, "result": {"cs": value}}
         for (name, space), value in zip(rules, (0.9, 0.1, 0.6, 0.2), strict=True)
     ]
-    (note,) = study.account(Results(records), grid, ground).tables[2].notes
+    note = study.account(Results(records), grid, ground).tables[0].notes[-1]
     assert "leads cmp by 0.80, 0.50 of it since" in note
+
+
+def test_graded_pairs_are_scored_by_the_correlation_of_their_grades(tmp_path: Path) -> None:
+    """STS-B, in its form: two sentences, a number from 0 to 5, and test rows whose grade is hidden."""
+    rng, words, data = np.random.default_rng(0), words_of(24), tmp_path / "data"
+    data.mkdir()
+    rows = []
+    for row in range(130):
+        order, kept = rng.permutation(words).tolist(), int(rng.integers(9))
+        other = [*order[:kept], *order[8 : 16 - kept]]
+        split, grade = ("train", "validation", "test")[row // 60], 5 * kept / 8
+        rows.append(f"{' '.join(order[:8])},{' '.join(other)},{grade if row < 120 else -1.0},{split}\n")
+    head = "text,text2,label,split\n"
+    (data / "stsb.csv").write_text(head + "".join(rows))
+    np.savez(tmp_path / "v.npz", vocab=np.array(words), vectors=normal(24, 6))
+    keys = 'epsilons = [0.01, 1000]\nlists = ["L2"]\non_lists = ["diffractor-geometric"]\nbeside = []\n'
+    keys += "also_kept = []\nread_first = []\nwords = 10\n"
+    sources = Sources(str(data), (str(tmp_path / "v.npz"),))
+    study, grid, ground, one = opened("1-diffractor", keys, sources, tmp_path)
+    whole = study.work(Cell("baseline", {"task": "stsb", "seed": 0}), grid, ground)
+    assert (whole["original-original:floor"], len(ground.task("stsb", 60, 30))) == (0, 90)
+    assert 0.7 < whole["original-original:accuracy"] < 1
+    account, _ = run_study(one, Local())
+    (lost, kept), known = account.tables[0].rows, 100 * whole["original-original:accuracy"]
+    assert [row[:2] for row in (lost, kept)] == [("diffractor-geometric, L2", 0.01), ("diffractor-geometric, L2", 1000)]
+    assert lost[2] > known - 40
+    assert kept[2] == pytest.approx(0, abs=1)
+    assert [lost[-1] < 0.4, kept[-1] > 0.99] == [True, True], "the risk"
+    (data / "stsb.csv").write_text(head + "a,b,much,train\n")
+    with pytest.raises(BadRowError, match="stsb, row 1: the label is not a number"):
+        StudyData(ground.folder, sources, ground.needs).task("stsb", 60, 30)
 
 
 @pytest.fixture(scope="module")
@@ -274,9 +307,18 @@ def test_only_test_texts_are_private_and_training_ones_original(folder: Path, mo
     assert lost[measure] < lost["original-private:floor"] + 0.25
     task = of.task("sst2", 150, 60)
     seen = []
-    monkeypatch.setattr(StudyData, "private", lambda self, texts, *_, **__: seen.append(list(texts)) or list(texts))
-    STUDY.work(at("task", 1.0, task="sst2"), grid(), of)
-    assert seen == [[task.texts[n] for n in task.train_and_test(0)[1]]]
+    monkeypatch.setattr(
+        pypantera, "obfuscate", lambda texts, *_, **__: seen.append(texts) or Variants(tuple(texts), drawn, 1.0)
+    )
+    wanted = [task.labels[n] for n in task.train_and_test(0)[1]]
+    drawn = tuple((text, text, "") for text in [task.texts[n] for n in task.train_and_test(0)[1]])
+    found = STUDY.work(at("task", 1.0, task="sst2"), grid(), of)
+    assert seen == [[texts[0] for texts in drawn]]
+    constant = max(wanted.count(label) for label in set(wanted)) / len(wanted)
+    assert found["voted:accuracy"] == kept[measure], "two of three variants are the text itself"
+    assert found[measure] in (
+        pytest.approx((2 * kept[measure] + constant) / 3), pytest.approx((2 * kept[measure] + 1 - constant) / 3),
+    )  # fmt: skip
 
 
 def test_every_mechanism_of_the_grid_can_be_made(folder: Path) -> None:
@@ -310,7 +352,7 @@ def test_a_tiny_study_of_robustness_has_all_figures_and_keeps_its_promises(tmp_p
     )  # fmt: skip
     sources = Sources(str(data), (str(data / "vectors.npz"),))
     one = prepare_study(adversarial_robustness.STUDY, grid, sources, str(tmp_path / "out"), Local(1))
-    assert len(one.cells) == 2 * 4 + 2 * 4 * 3
+    assert len(one.cells) == 1 + 2 * 4 + 2 * 4 * 3
     account, page = run_study(one, Local(1))
     results = Results(json.loads(Path(page).with_name("study.json").read_bytes())["cells"])
     assert not results.refused
@@ -333,6 +375,15 @@ def test_a_tiny_study_of_robustness_has_all_figures_and_keeps_its_promises(tmp_p
     assert json.loads((tmp_path / "out" / "study.json").read_text())["checks"]
     assert Path(page).exists()
     assert all(check.differs for check in account.checks)
+    blind = [
+        {**one, "result": dict.fromkeys(one["result"], 0.5)} if one["kind"] == "baseline" else one
+        for one in results.records
+    ]
+    for checks, same in (
+        (account.checks, True),
+        (adversarial_robustness.STUDY.checks(Results(blind), grid, one.data), None),
+    ):
+        assert [check.same for check in checks if "learns rte" in check.claim] == [same], "only if words tell labels"
     rises = [check for check in account.checks if "N_w rises" in check.claim]
     assert [check.same for check in rises] == [True, True]
 
