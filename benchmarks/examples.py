@@ -62,7 +62,7 @@ Four texts of each of five kinds, chosen by a seed: as written, with words drawn
 this page before they were released, and before the store had such texts, whose subjects were listed by somebody who
 knew these. One key, first draw. `python -m benchmarks examples` writes this page.
 
-**No line of a passage was written by the author of its row: it keeps topic, not facts.** [Who read them
+**No line of a passage was written by the author of its row: it may keep topic, and keeps no fact.** [Who read them
 blind](evaluation-figures.md#a-blind-reading) found this.
 """
 

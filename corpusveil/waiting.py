@@ -77,7 +77,7 @@ def compiled(seconds: float) -> None:
 
         _process.has_said = True
         if parent_process() is None:
-            write(f"corpusveil: {COMPILING}, about half a minute\n")
+            write(f"corpusveil: {COMPILING}: half a minute of work, for each kind of release\n")
 
 
 def settled(manner: Manner) -> Manner:

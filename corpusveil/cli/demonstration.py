@@ -72,7 +72,7 @@ def demonstrate(output: str) -> None:
     own = _texts(_shards(folder / "passages-own-store"))
     _print_beside([before, own], shown[1 : TOLD + 1])
     page = folder / "index.html"
-    heads = ("Before", "A passage for a passage", "Words, drawn", "A passage, own store")
+    heads = ("Before", "A passage for a passage", "Words, drawn", "A passage of another kind of text")
     table = Block(
         f"{len(shown)} texts, before and after", heads=heads,
         rows=[[texts[id] for texts in (before, passages, words, own)] for id in shown],
@@ -88,7 +88,8 @@ INTRODUCTION = (
 )
 FILES = (
     Block("What may be published", heads=("Path", "What it is", "Publish?"), rows=[
-        ("passages/, words/, passages-own-store/", "releases: data, and a manifest that states the guarantee", "yes"),
+        ("passages/, words/, passages-own-store/, and those of engines, as words-spark/",
+         "releases: data, and a manifest that states the guarantee", "yes"),
         ("*.report.html", "a page that explains a release", "yes"),
         ("counts, collocations, tokens, vectors, space, store", "artifacts, made of public text alone", "yes"),
         ("passages.toml, words.toml, public.toml, own-store.toml", "settings: corpusveil run FILE does it again",
@@ -96,6 +97,7 @@ FILES = (
         ("*.records/", "what runs resume from; report.html in it shows private counts", "never"),
         ("release.key", "lets its holder test guesses against a release", "never"),
         ("input/, this page", "the original texts", "never"),
+        ("public/", "the public text that artifacts were made of", "if its license allows it"),
     ]),
 )  # fmt: skip
 

@@ -11,7 +11,7 @@ import math
 import os
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -129,20 +129,12 @@ class Spending:
 
     def promises(self) -> list[str]:
         """Say what the caps promise about units, once the ledger has admitted a run."""
-        caps, inside = self.caps, f" in {self.namespace}" if self.namespace else ""
-        what = {"total": "in one metric", "largest": "on a token, in one metric", "ldp": "nats of plain LDP"}
         gone = (
             ["Documents of units that would have exceeded a cap are left out; that one is missing discloses this."]
-            if self.over_cap == "drop" and caps != Caps()
+            if self.over_cap == "drop" and self.caps != Caps()
             else []
         )
-        return gone + [
-            f"Cap: no {f'value of {unit.name}{inside}' if unit.column else 'text'} in this release has spent more than "
-            f"{in_full(getattr(caps, name))} {words} over all releases in this ledger."
-            for unit in self.units
-            for name, words in what.items()
-            if getattr(caps, name) is not None
-        ]
+        return gone + cap_sentences(self.stated().get("caps", {}))
 
     def accounting(self, account: Account) -> Account:
         """Return an account of the ledger, which is made if it does not exist, from that of a release."""
@@ -288,3 +280,15 @@ def metric_names(kinds: Iterable[tuple[About, bool]]) -> dict[str, str]:
     names = {about.metric: f"{about.mechanism} on space {about.space[:8]}" for about, _ in kinds}
     times = Counter(names.values())
     return {metric: name if times[name] == 1 else f"{name}, metric {metric[:8]}" for metric, name in names.items()}
+
+
+def cap_sentences(caps: Mapping[str, Any]) -> list[str]:
+    """Return what caps promise, of the ``caps`` of a manifest."""
+    what = {"total": "in one metric", "largest": "on a token, in one metric", "ldp": "nats of plain LDP"}
+    return [
+        f"Cap: no {'text' if unit.partition(' in ')[0] == CONTENT else f'value of {unit}'} in this release has spent "
+        f"more than {in_full(caps[name])} {words} over all releases in this ledger."
+        for unit in caps.get("units", ())
+        for name, words in what.items()
+        if name in caps
+    ]

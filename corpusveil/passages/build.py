@@ -74,9 +74,9 @@ _ENDS = (
 )
 _HIDDEN = (
     r"[\x00-\x08\x0e-\x1f\x7f\x{ad}\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{feff}"
-    r"\x{e0000}-\x{e007f}\p{Co}]"
+    r"\x{e0000}-\x{e007f}\p{Co}]|''|\[\[|\{\{"
 )
-"""Characters that nobody sees, but for the joiners that some scripts need; and those of private use."""
+"""Characters that nobody sees, but for the joiners that some scripts need; those of private use; and wikis' markup."""
 _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
 
 

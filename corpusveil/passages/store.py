@@ -7,6 +7,7 @@ stores are nested (``build_store``).
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, field, replace
 from os import PathLike
@@ -131,7 +132,7 @@ class Store:
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.url is not None:
-            return reopen, (self.url, self.digest)
+            return reopen, (self.url, self.digest, self.space)
         return Store, (self.texts, self.vectors, self.space, self.digest, None, self.info)
 
     def __eq__(self, other: object) -> bool:
@@ -186,9 +187,9 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     return Store(texts, vectors, space, info["digest"], address, info)
 
 
-def reopen(url: str, digest: str) -> Store:
-    """Return the store that was pickled as (``url``, ``digest``), opened once in this process."""
-    return SAVED.reopen(load_store, url, digest)
+def reopen(url: str, digest: str, space: Space) -> Store:
+    """Return the store that was pickled as (``url``, ``digest``, ``space``), opened once in this process."""
+    return SAVED.reopen(functools.partial(load_store, space=space), url, digest)
 
 
 def _is_cosine(given: Any) -> bool:

@@ -83,7 +83,8 @@ class Preview(Shown):
             for drawn in self.drawn:
                 fields.append((drawn.name, _shown(drawn.texts[number])))
                 fields += [] if drawn.denoised is None else [("denoised", _shown(drawn.denoised[number]))]
-        return Card(PRIVATE, [*fields, ("", self._notes())])
+        notes = self._notes()
+        return Card(PRIVATE, [*fields, *([("", notes)] if notes else [])])
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook: a row for a text, a column for what becomes of it."""

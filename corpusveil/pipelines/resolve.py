@@ -111,8 +111,9 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
     budget, text, store = needed(settings.budget, "budget"), settings.text, settings.store
     if store is not None:
         per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
+        space = load_space(needed(settings.space, "space").path) if settings.is_given("space.path") else None
         return PassageRelease(
-            PassageExchange(load_store(store.path)), float(budget.epsilon or 0), per, key=key,
+            PassageExchange(load_store(store.path, space=space)), float(budget.epsilon or 0), per, key=key,
             most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
         )  # fmt: skip
     mechanism = mechanism_of(settings)

@@ -112,6 +112,7 @@ class TestPieces:
             ("Look at https://example.com for the chair.", "contact"),
             ("The chair was very nice 😀 indeed.", "symbol"),
             ("The chair is\u202e broken again today.", "symbol"),
+            ("An '''art form''' is the shape of a work.", "symbol"),
             ("My name is Sarah and I am tired.", "name"),
             ("Dear Ann, the chair is broken again.", "name"),
             ("The chair is of qwrtz wood.", "unknown words"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import pickle
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -23,8 +24,8 @@ from corpusveil.storage.rows import Columns
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import QUIET, fails, refused, succeeds
-from tests.engines.corpora import TEST_KEY, WORDS, data_files, write_shard
-from tests.passages.stores import PIECES, passage_release, small_store
+from tests.engines.corpora import TEST_KEY, WORDS, data_files, make_space, write_shard
+from tests.passages.stores import FIGURES, PIECES, passage_release, small_store
 
 PER: tuple[Any, ...] = ("document", "paragraph", "sentence")
 MAIL = """Hi Tom,
@@ -227,6 +228,16 @@ class TestFiles:
         ):
             fails([*call, *options, "--output", corpus / "no"], code, name)
             assert not (corpus / "no").exists()
+
+    def test_a_store_works_with_its_space_wherever_that_is_saved(self, corpus: Path, tmp_path: Path) -> None:
+        """As on a cluster, where the space has another address than where the store was made; workers open both."""
+        space = make_space(tmp_path / "here")
+        store = cv.Store.of(small_store().texts, space, {"licence": "CC0-1.0", **FIGURES}).save(tmp_path / "store")
+        shutil.move(tmp_path / "here", tmp_path / "there")
+        call = ["privatize", corpus / "in", "--store", store.url, "--epsilon", 6, "--id", "id", "--test-key", *QUIET]
+        fails([*call, "--output", corpus / "no"], "missing-artefact", "here")
+        succeeds(*call, "--space", tmp_path / "there", "--workers", 2, "--output", corpus / "out")
+        assert len(list(data_files(corpus / "out"))) == 3
 
     @pytest.mark.parametrize("engine", [cv.Local(), cv.Beam()], ids=["local", "beam"])
     def test_a_column_says_that_each_passage_is_public_if_it_is_asked_for(self, corpus: Path, engine: Any) -> None:

@@ -74,6 +74,9 @@ class TestPublic:
         assert all(shard["sha256"] in text for shard in public["shards"])
         assert "3 documents" in text
         assert "<script>x , outside every guarantee" in text
+        capped = read(render_public({**public, "caps": {"units": ["customer", "content"], "ldp": 100.0}}))
+        assert "no value of customer in this release has spent more than 100 nats of plain LDP" in capped
+        assert "no text in this release has spent more than 100 nats" in capped
 
     def test_is_of_the_manifest_and_the_space_alone(self, ground: Path) -> None:
         """Whoever has the manifest and the space can make the page: nothing of the input is in it."""

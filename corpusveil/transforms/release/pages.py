@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from corpusveil.budget.budget import written
 from corpusveil.display import figure
 from corpusveil.errors import BadRecordError
+from corpusveil.ledger.caps import cap_sentences
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.storage import files
 from corpusveil.storage.records import Records, Totals
@@ -116,7 +117,8 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
         of_passages=of_passages, no_author=NO_AUTHOR, risk=risk_of(manifest), m=manifest, budget=words,
-        brief=brief[:1].upper() + brief[1:], keep=keep, shown=SHOWN_FILES, figure=figure, picture=picture,
+        brief=brief[:1].upper() + brief[1:], caps=cap_sentences(manifest.get("caps", {})), keep=keep,
+        shown=SHOWN_FILES, figure=figure, picture=picture,
     )  # fmt: skip
 
 

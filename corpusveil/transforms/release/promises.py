@@ -227,8 +227,8 @@ IN_BRIEF = (
 """A release by words, in two sentences."""
 
 NO_AUTHOR = (
-    "No line of this was written by the author of its row: each is a public text of like topic and tone. It keeps "
-    "topic, not facts."
+    "No line of this was written by the author of its row: each is a public text with words like its own. It may keep "
+    "topic, and keeps no fact."
 )
 OF_PASSAGES = (
     Promise(
