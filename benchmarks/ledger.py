@@ -88,7 +88,7 @@ def prepare(folder: str, documents: str, each: str) -> None:
 def about(release: str) -> dict[str, Any]:
     return {
         "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release, "metric": "m",
-        "mechanism": "ring-geometric", "space": "0" * 64, "ranged": False, "budget": {},
+        "mechanism": "ring-geometric", "space": "0" * 64, "budget": {},
     }  # fmt: skip
 
 

@@ -28,7 +28,7 @@ NAMED = ("unit", "namespace", "column", "release", "metric", "mechanism", "space
 def entries() -> Iterator[tuple[str, bytes, str]]:
     """Yield entries of a ledger without a number, with a negative one, and of a version that is none."""
     named: dict[str, Any] = dict.fromkeys(NAMED, CANARY)
-    about = About(**named, version=VERSION, ranged=False, budget={}, documents=1, tokens=1)
+    about = About(**named, version=VERSION, budget={}, documents=1, tokens=1)
     tags = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"c" * 16], pa.binary(16)))
     versions: tuple[Any, ...] = (CANARY, None, 1.5, [], True)
     headers = [json.dumps(about.model_dump(mode="json") | {"version": version}) for version in versions]

@@ -187,7 +187,7 @@ def _ledger() -> dict[str, bytes]:
     named: dict[str, Any] = dict.fromkeys(
         ("unit", "namespace", "column", "release", "metric", "mechanism", "space"), CANARY
     )
-    about = About(**named, version=VERSION, ranged=False, budget={"epsilon": 1.0}, documents=3, tokens=6)
+    about = About(**named, version=VERSION, budget={"epsilon": 1.0}, documents=3, tokens=6)
     tags = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes([n]) * 16 for n in range(3)], pa.binary(16)))
     numbers = [pa.array([1, 2, 3], pa.int64())] * (len(ROWS) - 2)
     table = pa.table([tags, tags, *numbers], schema=ROWS.with_metadata({ABOUT: header_of(about)}))

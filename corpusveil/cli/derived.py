@@ -15,7 +15,7 @@ from corpusveil.cli import signals
 from corpusveil.cli.options import HelpAllOption, ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
-from corpusveil.pipelines.flows import Flow, options_of
+from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
 from corpusveil.pipelines.settings.faults import cut, validated
 
@@ -148,6 +148,8 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
     kind = setting.kind
     help, metavar = _OF_A_FILE.sub("", setting.help(CommandCall(command).name)), setting.metavar
     more: dict[str, Any] = {}
+    if any(flow.artifact == setting.place for flow in FLOWS if flow.name == command):
+        help = f"{help.partition(':')[0]}: a new folder or URL."  # of what others read
     if setting.choices is not None:
         help, metavar = f"{help} One of: {', '.join(setting.values)}.", metavar or "NAME"
     if setting.choices is not None or setting.place == "mechanism.name":

@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 import corpusveil
 from corpusveil.cli.options import Grouped
-from corpusveil.errors import BadValueError, CorpusveilError
+from corpusveil.errors import BadValueError, CorpusveilError, InstallationError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
 from corpusveil.registry import Registry, declared
@@ -71,7 +71,7 @@ def command(name: str) -> Any:
     module = importlib.import_module(f"corpusveil.cli.{stem}")
     group = getattr(module, "app", None)
     if group is None:
-        return _single(name, getattr(module, stem))
+        return _single(name, getattr(module, stem, None))
     commands: Any = typer.main.get_command(group)
     for added in ADDED.names():
         parent, _, own = added.partition(".")
@@ -81,6 +81,10 @@ def command(name: str) -> Any:
 
 
 def _single(name: str, function: Any) -> Any:
+    if not callable(function):
+        raise InstallationError(
+            f"{name}: this command has no function; give that the name of its file, or correct its entry point."
+        )
     group = typer.Typer(add_completion=False, rich_markup_mode=None)
     group.command(name, cls=Grouped)(function)
     return typer.main.get_command(group)

@@ -66,8 +66,8 @@ class Versioned(Record):
 class About(Versioned):
     """The origin of an entry. Readings add up within a ``metric``, which a mechanism, its parameters and a space fix.
 
-    ``ranged`` says that its tokens have bounded range; ``length_epsilon`` is the part of each total for the noise of a
-    document's length; ``documents`` and ``tokens`` count all documents that were accounted, copies too.
+    ``length_epsilon`` is the part of each total for the noise of a document's length; ``documents`` and ``tokens``
+    count all documents that were accounted, copies too.
     """
 
     unit: Line
@@ -77,7 +77,6 @@ class About(Versioned):
     metric: Line
     mechanism: Line
     space: Line
-    ranged: bool
     budget: dict[str, Any]
     length_epsilon: float = Field(0.0, ge=0)
     documents: int = Field(ge=0)

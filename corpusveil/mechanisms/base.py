@@ -89,8 +89,6 @@ class Mechanism(abc.ABC):
     """What the guarantee does not cover, beside the number of tokens."""
     private: ClassVar[bool] = True
     """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
-    ranged: ClassVar[bool] = False
-    """True if, at any epsilon, log-ratios of two words at distance 1 lie in an interval of length epsilon."""
     each_epsilon_is_costly: ClassVar[bool] = False
     """True if a law at another epsilon takes minutes, because weights are solved over all pairs of words."""
 

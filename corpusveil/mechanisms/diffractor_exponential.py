@@ -133,7 +133,6 @@ class DiffractorExponential(Truncated):
     summary: ClassVar[str] = "TEM on list positions: epsilon, of which half is realized away from the ends"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
     claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
-    ranged: ClassVar[bool] = True
 
     def largest_gamma(self, n: int) -> int:
         return n - 1

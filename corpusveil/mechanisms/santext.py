@@ -28,7 +28,6 @@ class SanText(OnDistances):
     paper: ClassVar[str] = "SanText (Yue, Du, Wang, Li, Sun, Chow 2021)"
     summary: ClassVar[str] = "exponential mechanism on vectors: epsilon times Euclidean distance"
     claim: ClassVar[str] = "epsilon times the Euclidean distance"
-    ranged: ClassVar[bool] = True
 
     def rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(self.space, check_epsilon(epsilon) / 2)

@@ -39,7 +39,6 @@ class SynTf(OnDistances):
     paper: ClassVar[str] = "SynTF (Weggenmann, Kerschbaum 2018)"
     summary: ClassVar[str] = "exponential mechanism on cosine similarity: epsilon for any two words"
     claim: ClassVar[str] = "epsilon for any two words, m epsilon for a document of m output terms"
-    ranged: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         OnDistances.__post_init__(self)

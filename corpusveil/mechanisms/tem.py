@@ -45,7 +45,6 @@ class Tem(OnDistances):
     paper: ClassVar[str] = "TEM (Carvalho, Vasiloudis, Feyisetan, Wang 2023)"
     summary: ClassVar[str] = "truncated exponential mechanism on vectors: epsilon times min(distance, gamma)"
     claim: ClassVar[str] = "epsilon times min(the Euclidean distance, gamma); epsilon times gamma for any two words"
-    ranged: ClassVar[bool] = True
 
     gamma: float | None = None
     beta: float = 0.001

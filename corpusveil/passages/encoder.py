@@ -9,10 +9,10 @@ of a piece is scaled so that the whole has length 127, and rounded to the neares
 without a known word has the vector 0.
 
 A store can have vectors of another kind: of an encoder that a package names among the entry points
-``corpusveil.encoders``, and that it must have when it is opened. That is an object with a ``version`` and
-``encode(text)``, which returns numbers of one length, at most 1,040, the same for the same text, and **sends nothing
-anywhere**. It is given one text at a time, so no row depends on another, and its vectors are rounded to int8 likewise.
-Equal bytes on all processors are promised for the built-in encoder alone.
+``corpusveil.encoders``, and that it must have when it is opened. That is an object, or its class, with a ``version``
+and ``encode(text)``, which returns numbers of one length, at most 1,040, the same for the same text, and **sends
+nothing anywhere**. It is given one text at a time, so no row depends on another, and its vectors are rounded to int8
+likewise. Equal bytes on all processors are promised for the built-in encoder alone.
 """
 
 from __future__ import annotations
@@ -136,6 +136,7 @@ class OtherVectors:
         """Return the encoder of an entry point. Raises UserError if no package has it, or if it fails."""
         encoder = ENCODERS.find(name)
         try:
+            encoder = encoder() if isinstance(encoder, type) else encoder
             made = cls(f"{name}/{encoder.version}", np.asarray(encoder.encode("a text")).size, encoder)
         except Exception as error:  # noqa: BLE001 - a package of others, which raises anything
             raise PackageError(f"{name}: this encoder does not work here ({type(error).__name__}).") from None

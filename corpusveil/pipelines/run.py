@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import InUseError, UnknownError
+from corpusveil.errors import InUseError, UnknownError, UnsetError
 from corpusveil.pipelines.flows import Flow, flows, options_of
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.toml import Document
@@ -77,10 +77,13 @@ def _asked(settings: Settings, flow: Flow) -> dict[str, Any]:
 def run(document: Document, watch: Watch | None = None, *, only: str | None = None) -> None:
     """Do every step of a document, or ``only`` one, unless it is done.
 
-    Raises UserError if an artifact was made in another way.
+    Raises UserError if there is nothing to do, and if an artifact was made in another way.
     """
     watch = watch or Watch()
     planned = list(steps(document))
+    if not planned:
+        every = ", ".join(flow.name for flow in flows())
+        raise UnsetError(f"{document.file}: there is nothing to do; add the settings of a step ({every}).")
     if only is not None and only not in (names := [step.flow.name for step in planned]):
         raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
     for step in planned:

@@ -13,14 +13,18 @@ import pkgutil
 import re
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib import metadata
 from typing import Any
+
+import numpy as np
 
 from corpusveil.errors import BadValueError, PackageError, UnknownError
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.storage import files
-from corpusveil.text.spans import Declared, Function, OfFunction, Recognizer
+from corpusveil.text.spans import KIND, Declared, Function, OfFunction, Recognizer, Spans
+from corpusveil.text.tokens import Tokens
 
 RECOGNIZERS: Registry[Declared | Function] = Registry("recognizer")
 _TERMS = "terms:"
@@ -47,7 +51,29 @@ def make(name: str | Function, space: Space) -> Recognizer:
 
         return OfFunction(path, ListedTerms.of_bytes(files.read_bytes(path), path))
     recognizer = _loaded(name) if isinstance(name, str) else name
-    return recognizer.make(space) if isinstance(recognizer, Declared) else OfFunction(name_of(name), recognizer)
+    if not isinstance(recognizer, Declared):
+        return OfFunction(name_of(name), recognizer)
+    made, kinds = recognizer.make(space), recognizer.kinds
+    return made if kinds is None else _OfKinds(name_of(name), made, kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfKinds:
+    """A recognizer that is held to the kinds that it declares: by these, treatments are checked before a text is."""
+
+    name: str
+    find: Recognizer
+    kinds: tuple[str, ...]
+
+    def __call__(self, tokens: Tokens) -> Spans:
+        spans = self.find(tokens)
+        for kind in {spans.names[kind] for kind in np.unique(spans.kinds).tolist()} - {*self.kinds}:
+            shown = kind if KIND.fullmatch(kind) else "of another form"  # which could be a text
+            raise BadValueError(
+                f"{self.name}: this recognizer found a span of the kind {shown}, and declares {', '.join(self.kinds)}; "
+                "correct its declaration."
+            )
+        return spans
 
 
 def identity(name: str | Function) -> str:

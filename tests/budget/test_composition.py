@@ -18,8 +18,6 @@ from tests.calls import refused
 from tests.contracts.spaces import small_space
 
 Floats = npt.NDArray[np.float64]
-FINITE = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "santext", "tem", "tight-exponential",
-          "syntf", "custext")  # fmt: skip
 
 
 def divergence(first: Floats, second: Floats, epsilon: float) -> float:
@@ -81,13 +79,14 @@ def worst_delta(mechanism: Mechanism, epsilons: list[float], distance: float | N
     return float(np.maximum(documents[0] - math.exp(epsilon) * documents[1], 0).sum(axis=1).max())
 
 
-@pytest.mark.parametrize("name", FINITE)
+@pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "santext"])
 @pytest.mark.parametrize("distance", [pytest.param(1.0, marks=pytest.mark.nightly), 3.0, None])
 def test_no_pair_of_documents_exceeds_what_is_stated(name: str, distance: float | None) -> None:
-    """Every law of six words, documents of one to three tokens with equal and different epsilons, enumerated."""
-    mechanism = make(
-        name, small_space(6, lists=2 if "geometric" in name else 1), **({"K": 3} if name == "custext" else {})
-    )
+    """Every law of six words, documents of one to three tokens with equal and different epsilons, enumerated.
+
+    Of each kind of bound; that a mechanism's own bound holds for one token, its contract checks.
+    """
+    mechanism = make(name, small_space(6, lists=2 if "geometric" in name else 1))
     for epsilons in ([0.7], [1.3, 1.3], [0.5, 1.0], [0.8] * 3):
         losses = [mechanism.privacy_loss(epsilon, distance) for epsilon in epsilons]
         for delta in (0.05, 1e-3, 1e-6):

@@ -12,7 +12,8 @@ import pytest
 import typer
 
 import corpusveil
-from corpusveil.cli.main import ADDED
+from corpusveil.cli.main import ADDED, COMMANDS
+from corpusveil.pipelines.flows import FLOWS
 from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
@@ -59,6 +60,22 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
     monkeypatch.setattr("corpusveil.registry.points", lambda _: {})
     for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
+
+
+def test_a_command_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file whose function has another name than the file, and an entry point that names no function."""
+    monkeypatch.setitem(COMMANDS, "verify", ("options", "A file without such a function."))
+    fails(["verify", "x"], "broken-installation", "verify", "function")
+    monkeypatch.setitem(ADDED.entered, "evaluate.study", "no function")
+    fails(["evaluate", "study"], "broken-installation", "study", "function")
+
+
+def test_help_of_what_a_flow_writes_does_not_describe_what_others_read() -> None:
+    for flow in FLOWS:
+        if flow.artifact is not None:
+            lines = " ".join(succeeds(flow.name, "--help-all").out.split())
+            said = lines.partition("--output URL ")[2].partition(" [required]")[0]
+            assert re.fullmatch("[A-Z][a-z -]+: a new folder or URL.", said, re.IGNORECASE), (flow.name, said)
 
 
 def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp_path: Path) -> None:

@@ -104,6 +104,11 @@ class TestTheTemplate:
 
 
 class TestTheCommands:
+    def test_have_every_setting_but_those_of_a_schedule(self) -> None:
+        """A key that a file has and no command is forgotten in the table of flows."""
+        offered = {setting.place for command in commands() for setting in options_of(command).values()}
+        assert {setting.place for setting in ALL if setting.name != "schedule"} <= offered
+
     def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
         """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
         text = succeeds("privatize", "--help").out
@@ -173,6 +178,8 @@ def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
     assert asked({"collocations": {**public, "table": "table"}}) == ["count", "score"]
     assert asked({"collocations": {"input": ["in"], "tokens": "tokens", "tokenizer": "word"}}) == ["tokenize"]
     assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
+    store = {"path": "store", "input": ["in"], "licence": "CC0"}
+    assert asked({"space": {"path": "space"}, "store": store}) == ["store"]
     given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}
     assert asked(given) == ["train", "space"]
 

@@ -260,10 +260,11 @@ def corpora() -> dict[str, Any]:
             "totals": short(_json(records / "totals.json")),
             "shards": {file.name: short(_shard(file)) for file in sorted((records / "shards").glob("*.json"))},
         }
-    found["ledger"] = {}
+    entries = {}
     for file in Path("ledger/entries").glob("*.parquet"):
         unit = json.loads(pq.read_schema(file).metadata[b"corpusveil.ledger"])["unit"]
-        found["ledger"][unit] = digest(plain(file))
+        entries[unit] = digest(plain(file))
+    found["ledger"] = dict(sorted(entries.items()))  # the files have random names
     return found
 
 

@@ -36,7 +36,7 @@ class Row(NamedTuple):
 def about(release: str = "r", metric: str = "m", **more: Any) -> dict[str, Any]:
     return {
         "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release, "metric": metric,
-        "mechanism": "ring-geometric", "space": "5" * 64, "ranged": False, "budget": {}, **more,
+        "mechanism": "ring-geometric", "space": "5" * 64, "budget": {}, **more,
     }  # fmt: skip
 
 

@@ -389,6 +389,9 @@ class TestEncoders:
         with refused("unsuitable-data", "tiny/7") as caught:
             cv.Store.of(pa.array(["A good one.", "Bad one."], pa.large_string()), space, encoder="tiny")
         assert "Bad" not in str(caught.value)
+        encoder_of.cache_clear()
+        installed["tiny"] = self.Tiny  # the class: what a package names is often that
+        assert cv.load_store(tmp_path / "store").encoder.name == "tiny/7"
         self.Tiny.version, text = "8", str(tmp_path / "store")
         encoder_of.cache_clear()
         with refused("mismatch", "encoder"):

@@ -8,14 +8,16 @@ import re
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from corpusveil import demo_space
-from corpusveil.recognizers.names import Names
-from corpusveil.recognizers.registry import content, identity, kinds, make
+from corpusveil.recognizers.registry import RECOGNIZERS, content, identity, kinds, make
 from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
 from corpusveil.text.folding import composed_text
+from corpusveil.text.spans import Declared, OfFunction, Spans
+from corpusveil.text.tokens import Tokens
 from tests.calls import refused
 from tests.recognizers.test_rules import found
 
@@ -42,8 +44,8 @@ def terms(tmp_path: Path) -> str:
 
 
 def test_names_make_recognizers(space: Space) -> None:
-    assert make("rules", space) is rules
-    assert isinstance(make("names", space), Names)
+    assert found(["to a.b@example.org"], make("rules", space)) == found(["to a.b@example.org"], rules)
+    assert found(["Dear Anna Smith,"], make("names", space)) == [[("name", "Anna Smith")]]
     assert identity("rules").startswith("rules/1, phonenumbers ")
     assert identity("names") == "names/1"
 
@@ -92,6 +94,29 @@ def test_a_package_adds_a_recognizer_by_an_entry_point(
     assert (identity("plain"), kinds(["plain"])) == ("plain", None)
     for name in ("wallets", "plain"):
         assert found(["ab c", ""], make(name, space)) == [[("wallet", "ab")], []]
+
+
+def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_quoted(
+    space: Space, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A typing error in a declaration would mask what should be drawn; a kind may be made of the text."""
+
+    def find(texts: list[str]) -> list[list[tuple[int, int, str]]]:
+        return [[(0, 2, "hash" if text == "ab c" else "hashh")] for text in texts]
+
+    def of_text(tokens: Tokens) -> Spans:
+        one = np.zeros(1, np.int64)
+        return Spans(one, one + 2, one, ("Zz canary",))
+
+    for name, made in (("typed", OfFunction("own", find)), ("quoting", of_text)):
+        declared = Declared(lambda _, made=made: made, 1, ("hashh",))
+        monkeypatch.setitem(RECOGNIZERS.entered, name, declared)
+    assert found(["xy"], make("typed", space)) == [[("hashh", "xy")]]
+    with refused("wrong-value", "typed", "kind hash,", "hashh"):
+        found(["xy", "ab c"], make("typed", space))
+    with refused("wrong-value", "quoting") as caught:
+        found(["Zz canary"], make("quoting", space))
+    assert "canary" not in str(caught.value)
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:

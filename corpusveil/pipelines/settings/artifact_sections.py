@@ -95,8 +95,8 @@ class StoreSettings(Section):
     """The store of public pieces of text, which are released word for word."""
 
     path: str = key(
-        "The store whose public texts replace whole texts, instead of words: a folder or URL, or the name of an "
-        "installed store, such as en. 'store' writes a store.", path=True, named=True, often=True, metavar="URL",
+        "The store: a folder or URL, or the name of an installed store, such as en, whose public texts replace whole "
+        "texts, instead of words. 'store' writes a store.", path=True, named=True, often=True, metavar="URL",
         group="How private")
     input: list[str] = key(
         "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...")

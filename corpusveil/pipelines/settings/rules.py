@@ -286,7 +286,7 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "space", "this section is missing; {denoise} needs the space of the release"
     if settings.audit is not None and space is None:
         yield "space", "this section is missing; {audit} needs the space of the mechanism"
-    for added in (others := _of_others(settings)):
+    for added in _of_others(settings):
         yield from added.incomplete()
     if flow is not None:
         if not flow.input and settings.embeddings is None and (not flow.counts or (flow.table or model) is None):
@@ -294,5 +294,3 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"
             yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"
-    elif not (release or model or denoise or settings.audit or others or (space and space.vectors)):
-        yield "corpus", "there is nothing to do; add {collocations}, {space.vectors} or the sections of a release"

@@ -117,7 +117,7 @@ class PassageRelease(KeyedRelease):
         """Return what decides how readings of this release add up in a ledger, but for its name."""
         return {
             "metric": self.metric, "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
-            "ranged": False, "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
+            "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
         }  # fmt: skip
 
     def guarantee(self) -> Guarantee:

@@ -255,7 +255,7 @@ class Release(KeyedRelease):
         mechanism = self.mechanism
         return {
             "metric": self.metric, "mechanism": mechanism.name, "space": mechanism.space.digest,
-            "ranged": mechanism.ranged, "budget": self.budget.as_dict(), "length_epsilon": length_epsilon(self.length),
+            "budget": self.budget.as_dict(), "length_epsilon": length_epsilon(self.length),
         }  # fmt: skip
 
     @property

@@ -13,12 +13,6 @@ from corpusveil.display import Card, Shown, Table
 from corpusveil.transforms.release.illustration import Illustration
 from corpusveil_evaluate.statistics.statistic import Figure, find
 
-GROUPS = {
-    "privacy": "What is unchanged, and what could be guessed",
-    "attack": "What an attacker learns",
-    "utility": "What a model still learns",
-    "language": "What the text is like",
-}
 FIRST: tuple[tuple[str, ...], ...] = (
     ("texts picked from a list",),
     (

@@ -13,8 +13,8 @@ from corpusveil.transforms.release.illustration import Guess
 from corpusveil.transforms.release.pages import Block, environment
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.word_attacks import BAYES_OPTIMAL, CONTENT_OPTIMAL
-from corpusveil_evaluate.report.findings import GROUPS, Example, Findings
-from corpusveil_evaluate.statistics.statistic import Figure, Statistic, find, statistics
+from corpusveil_evaluate.report.findings import Example, Findings
+from corpusveil_evaluate.statistics.statistic import GROUPS, Figure, Statistic, find, statistics
 
 LESS = "Difference from original: the mean of paired differences over seeds, with its 95 % interval."
 UNCHANGED = "words unchanged"

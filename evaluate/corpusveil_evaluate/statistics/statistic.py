@@ -14,10 +14,18 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar, cast
 
+from corpusveil.errors import not_a_choice
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import Encoder
 
+GROUPS = {
+    "privacy": "What is unchanged, and what could be guessed",
+    "attack": "What an attacker learns",
+    "utility": "What a model still learns",
+    "language": "What the text is like",
+}
+"""The sections of a report, in its order, with their titles."""
 _WIDEST = 0.4
 """The width of an interval around no difference that is still shown: 20 points either way."""
 
@@ -138,7 +146,7 @@ class Statistic:
     name: str
     """Row of the report, entry in its JSON and CSV."""
     group: str = ""
-    """Section of the report (``report/findings.py``); without one the report leaves it out."""
+    """Section of the report, of ``GROUPS``; without one the report leaves it out."""
     key: str = ""
     """Name in records and tables of studies; without one studies leave it out."""
     unit: str = "share"
@@ -154,6 +162,10 @@ class Statistic:
     """Another statistic whose value is the floor."""
     compute: Callable[[Evidence], Iterator[Reading]] | None = None
     combine: Callable[[Mapping[str, Figure]], Iterator[Reading]] | None = None
+
+    def __post_init__(self) -> None:
+        if self.group and self.group not in GROUPS:
+            raise not_a_choice(f"{self.name}: group", self.group, GROUPS)
 
     def measure(self, reading: Reading, **figures: Any) -> Figure:
         """Return a reading as a figure of the report; ``figures`` are further fields of ``Figure``."""

@@ -20,8 +20,9 @@ from corpusveil_evaluate.statistics.changed_words import changed_share
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, SentenceEncoder
 from corpusveil_evaluate.statistics.shared_words import english_share, jaccard, surviving_rare
 from corpusveil_evaluate.statistics.similarity import cosine
-from corpusveil_evaluate.statistics.statistic import Evidence, statistics
+from corpusveil_evaluate.statistics.statistic import Evidence, register, statistics
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
+from tests.calls import refused
 from tests.contracts.mechanism import matrix
 from tests.contracts.spaces import words_of
 from tests.engines.corpora import TEST_KEY
@@ -32,6 +33,12 @@ from tests.mechanisms.spaces import normal
 def plane() -> Space:
     vectors = np.array([[1, 0], [0, 1], [1, 1], [0, 0]], np.float32)
     return build_space(Vectors(["east", "north", "between", "nowhere"], vectors))
+
+
+def test_a_group_that_no_report_shows_is_refused_at_registration() -> None:
+    with refused("wrong-value", "sizes", "group", "langauge", "language"):
+        register("sizes", group="langauge")
+    assert "sizes" not in {statistic.name for statistic in statistics()}
 
 
 class TestAveragedVectors:
