@@ -1,8 +1,8 @@
 # Each target makes what it needs first: .venv in the versions of uv.lock, and a Java where the machine has none.
-# PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=4 runs the tests in four processes, SECONDS=60 fuzzes each
+# PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=2 runs the tests in two processes, SECONDS=60 fuzzes each
 # reader for a minute, OUT=new.json says where figures are written, DIST=folder where distributions are.
 BIN := .venv/bin
-WORKERS ?= 3
+WORKERS ?= 4
 DIST ?= dist
 SECONDS ?= 110
 READERS ?= all

@@ -160,6 +160,7 @@ class TestDefects:
         assert told.refuted
         assert math.isinf(told.realised)
 
+    @pytest.mark.nightly
     def test_renormalised_mahalanobis(self) -> None:
         """Directions made unit vectors: sampled, at lam = 1 in a stretched plane."""
 

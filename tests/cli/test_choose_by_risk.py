@@ -166,6 +166,7 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
         assert not (folder / "out").exists(), options
 
 
+@pytest.mark.nightly
 def test_a_schedule_has_one_epsilon_for_its_life(public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is looked for by the first run alone; each manifest says it, and another risk is refused."""
     file = save(folder / "s.toml", settings(public, risk=0.6, model=str(public / "model")))

@@ -71,6 +71,7 @@ class TestCounts:
         count_corpus([str(write(tmp_path / "in", made, 2))], str(tmp_path / "out"), Local(), options)
         assert table(tmp_path / "out") == sorted(kept(made.counts, min_count))
 
+    @pytest.mark.nightly
     def test_spilling_changes_nothing(
         self, made: Made, corpus: Path, reference: Path, monkeypatch: Any, tmp_path: Path
     ) -> None:

@@ -103,6 +103,7 @@ class TestMachineCode:
         rows = zipfile.ZipFile(little).read(record).decode().splitlines()
         assert {row.partition(",")[0] for row in rows} == names
 
+    @pytest.mark.nightly
     def test_goes_from_an_installation_into_what_a_cluster_gets(self, little: Path, tmp_path: Path) -> None:
         """From one that has it; what was compiled beside an installation without it is left out."""
         call = f"from pathlib import Path; from corpusveil.deployment import wheel as w; import sys; {PACK}"

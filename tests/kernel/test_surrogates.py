@@ -112,6 +112,7 @@ NUMBER = st.from_regex(r"\A[0-9\u0661\u00bd][0-9a-zA-Z\u00e9\u0661]{0,4}([.,][0-
 
 @given(st.lists(st.one_of(NUMBER, st.sampled_from(["5km", "1-31", "12", "9/9", "12:30:59", "7" * 50])), max_size=8))
 @settings(max_examples=150, deadline=None)
+@pytest.mark.nightly
 def test_the_shape_is_always_the_same(numbers: list[str]) -> None:
     """Every number token becomes one of its shape."""
     (out,) = written([" ".join(numbers)])

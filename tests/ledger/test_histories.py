@@ -45,6 +45,7 @@ def never_too_low(small: Space, history: list[Any]) -> None:
 
 @settings(max_examples=12, deadline=None)
 @given(history=HISTORIES)
+@pytest.mark.nightly
 def test_a_day_of_histories(small: Space, history: list[Any]) -> None:
     never_too_low(small, history)
 

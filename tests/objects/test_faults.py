@@ -52,7 +52,7 @@ BESIDE = (
 """What goes wrong in the same run, with other requests."""
 
 
-@pytest.mark.parametrize("number", [0, 4, *(pytest.param(number, marks=pytest.mark.nightly) for number in (2, 6))])
+@pytest.mark.parametrize("number", [0, *(pytest.param(number, marks=pytest.mark.nightly) for number in (2, 4, 6))])
 def test_what_fails_for_a_while_changes_nothing(
     place: Place, reference: Reference, proxy: Proxy, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, number: int
 ) -> None:
@@ -71,6 +71,7 @@ CREATED = (
 """Every file that a run creates only where none exists."""
 
 
+@pytest.mark.nightly
 def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, reference: Reference, proxy: Proxy) -> None:
     """The store made the file, its answer was lost, and the client, which asked again, was told that it exists."""
     rules = {where: proxy.rule("PUT", where, "lose", times=1) for where in CREATED}
@@ -93,7 +94,7 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     *(pytest.param("GET", SHARD, how, {}, "c4-train.0000", marks=pytest.mark.nightly)
       for how in ("reset", "cut", "shorten", "empty", "garble")),
     pytest.param("HEAD", SHARD, "refuse", {}, "c4-train.0000", marks=pytest.mark.nightly),
-    ("GET", LIST, "refuse", {}, "/c4"),
+    pytest.param("GET", LIST, "refuse", {}, "/c4", marks=pytest.mark.nightly),
     pytest.param("PUT", DATA, "refuse", {}, "data/part-0000", marks=pytest.mark.nightly),
     ("PUT", DATA, "lose", {}, "data/part-0000"),
     pytest.param("PUT", DONE, "refuse", {}, "shards/part-0000", marks=pytest.mark.nightly),

@@ -154,6 +154,7 @@ class TestPieces:
 
 
 class TestSamples:
+    @pytest.mark.nightly
     def test_are_nested_and_in_the_order_of_the_salted_hash(
         self, corpus: str, space: cv.Space, reference: Path, tmp_path: Path
     ) -> None:

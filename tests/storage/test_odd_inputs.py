@@ -207,7 +207,9 @@ NO_ENDS = (
 """Rows of CSV, of which it is not certain where they end, with a place for private text."""
 
 
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".csv.zst"])
+@pytest.mark.parametrize(
+    "suffix", [".csv", *(pytest.param(s, marks=pytest.mark.nightly) for s in (".csv.gz", ".csv.zst"))]
+)
 def test_csv_is_refused_whole_where_the_end_of_a_row_is_not_certain(
     ground: Ground, tmp_path: Path, suffix: str
 ) -> None:

@@ -133,6 +133,7 @@ class TestFromContext:
         assert np.mean(shares) == pytest.approx(0.5, abs=0.003)
         assert right.mean(axis=2).max(axis=1).mean() > 0.51, "the better of two figures of one text would be noticed"
 
+    @pytest.mark.nightly
     def test_of_text_unlike_the_models_less_is_recovered(
         self, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
