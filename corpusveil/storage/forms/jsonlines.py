@@ -7,7 +7,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import IO, Any, ClassVar, TypeAlias
@@ -30,6 +30,7 @@ SUFFIXES = (".json", ".jsonl")
 _NUMBER = re.compile(rb"(?<=[\s\[:,])-?[0-9][0-9.eE+-]*")
 _LONG_NUMBER = re.compile(rb"[0-9](?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]*[eE][+-]?[0-9]{2,})")
 """Numbers, without a sign, that orjson could write with fewer digits than it has read."""
+_PLAIN = {str, int, bool, type(None)}
 _SHAPES = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else 32 for byte in range(256))
 _FIRST_LINES = 100
 _LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
@@ -97,14 +98,22 @@ def _are_exact(rows: Sequence[bytes]) -> bool:
     return (b"0" * 17 not in shapes and b"0e" not in shapes) or all(map(_is_exact, rows))
 
 
+def _are_plain(values: Iterable[Any]) -> bool:
+    """Say whether orjson writes values as it read them, whatever their digits: none has a fraction or an exponent."""
+    return {*map(type, values)} <= _PLAIN
+
+
 def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
     """Return the kept values of a row as JSON text, in which numbers are as they were."""
-    if not _is_exact(line):
-        row = _by_number(line, _as_written)
-    if columns.others == "keep":
-        values = [{name: value for name, value in row.items() if name != columns.column}]
-    else:
-        values = [_value(row, column) for column in columns.keep]
+
+    def picked(row: Any) -> list[Any]:
+        if columns.others == "keep":
+            return [{name: value for name, value in row.items() if name != columns.column}]
+        return [_value(row, column) for column in columns.keep]
+
+    values = picked(row)
+    if not _are_plain(values[0].values() if columns.others == "keep" else values) and not _is_exact(line):
+        values = picked(_by_number(line, _as_written))
     return [orjson.dumps(value).decode() for value in values]  # as str, because bytes of orjson keep 4 KB each
 
 
@@ -154,7 +163,7 @@ def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Se
 
     None where texts lie within a column, and where anything could be wrong with a row.
     """
-    if columns.path is not None or (columns.keeps and not _are_exact(rows)):
+    if columns.path is not None:
         return None
     text, id = columns.text, columns.id
     names = (text, *(() if id is None else (id,)), *columns.keep)
@@ -169,6 +178,9 @@ def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Se
             for row in every:
                 del row[text]
             others = [every]
+        values = chain.from_iterable(map(dict.values, every) if columns.others == "keep" else others)
+        if columns.keeps and not _are_plain(values) and not _are_exact(rows):
+            return None
         return texts, ids, [[orjson.dumps(value).decode() for value in column] for column in others]
     except (ValueError, LookupError, TypeError):
         return None
