@@ -85,7 +85,7 @@ install_with_pip() {
     # shellcheck disable=SC2086
     "$uv" export --quiet --frozen --offline --no-cache --no-emit-workspace $extras --output-file .tools/requirements.txt \
         >/dev/null
-    run_pip --python .venv/bin/python install --quiet --require-hashes --requirement .tools/requirements.txt &&
+    run_pip --python .venv/bin/python install --quiet --no-deps --require-hashes --requirement .tools/requirements.txt &&
         run_pip --python .venv/bin/python install --quiet --no-deps --editable . --editable ./evaluate --editable ./spaces/en
 }
 
