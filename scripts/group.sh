@@ -8,6 +8,6 @@ if [ -x "$1" ]; then uv=$1; else uv=uv; fi
 mkdir -p .tools
 "$uv" export --quiet --frozen --offline --no-cache --only-group "$group" --output-file ".tools/$group.txt" >/dev/null
 unset VIRTUAL_ENV || :
-if ! "$uv" pip install --quiet --python .venv/bin/python --require-hashes --requirement ".tools/$group.txt"; then
-    python3 -m pip --python .venv/bin/python install --quiet --require-hashes --requirement ".tools/$group.txt"
+if ! "$uv" pip install --quiet --python .venv/bin/python --no-deps --require-hashes --requirement ".tools/$group.txt"; then
+    python3 -m pip --python .venv/bin/python install --quiet --no-deps --require-hashes --requirement ".tools/$group.txt"
 fi

@@ -23,7 +23,7 @@ export UV_PROJECT_ENVIRONMENT=.venv
 if ! "$uv" sync --quiet --frozen --inexact --only-group stores; then
     say "uv could not install the packages by itself; fetching the same ones with pip, as pip is configured"
     "$uv" export --quiet --frozen --offline --no-cache --only-group stores --output-file .tools/stores.txt >/dev/null
-    python3 -m pip --python .venv/bin/python install --quiet --require-hashes --requirement .tools/stores.txt ||
+    python3 -m pip --python .venv/bin/python install --quiet --no-deps --require-hashes --requirement .tools/stores.txt ||
         fail "pip could not install the packages either; what it said stands above."
 fi
 npm install --silent --no-audit --no-fund --prefix .tools/azurite "azurite@$AZURITE_VERSION"

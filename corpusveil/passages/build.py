@@ -72,11 +72,11 @@ _ENDS = (
     r"[.!?\x{2026}\x{203c}\x{2047}-\x{2049}\x{61f}\x{6d4}\x{964}\x{965}\x{3002}\x{ff01}\x{ff0e}\x{ff1f}\x{ff61}]"
     r"[\p{Pf}\p{Pe}\p{Pi}\"']*\s*$"
 )
-_HIDDEN = (
+_NOT_PROSE = (
     r"[\x00-\x08\x0e-\x1f\x7f\x{ad}\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{feff}"
-    r"\x{e0000}-\x{e007f}\p{Co}]|''|\[\[|\{\{"
+    r"\x{e0000}-\x{e007f}\p{Co}]|''|[*_`#<>|~\\^={}\[\]]|&#?[0-9A-Za-z]+;"
 )
-"""Characters that nobody sees, but for the joiners that some scripts need; those of private use; and wikis' markup."""
+"""What prose lacks: characters that nobody sees, but for joiners of some scripts; those of private use; and markup."""
 _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
 
 
@@ -98,7 +98,7 @@ class PublicPieces:
         known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
         few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
         for fault, fits in (
-            (_SYMBOL, ~pc.match_substring_regex(texts, _HIDDEN).to_numpy(zero_copy_only=False)),
+            (_SYMBOL, ~pc.match_substring_regex(texts, _NOT_PROSE).to_numpy(zero_copy_only=False)),
             (_NUMBER, ~pc.match_substring_regex(texts, r"\pN").to_numpy(zero_copy_only=False)),
             (_END, pc.match_substring_regex(texts, _ENDS).to_numpy(zero_copy_only=False)),
             (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),

@@ -23,7 +23,7 @@ from corpusveil.errors import BadValueError, PackageError, UnknownError
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.storage import files
-from corpusveil.text.spans import KIND, Declared, Function, OfFunction, Recognizer, Spans
+from corpusveil.text.spans import Declared, Function, OfFunction, Recognizer, Spans
 from corpusveil.text.tokens import Tokens
 
 RECOGNIZERS: Registry[Declared | Function] = Registry("recognizer")
@@ -67,11 +67,10 @@ class _OfKinds:
 
     def __call__(self, tokens: Tokens) -> Spans:
         spans = self.find(tokens)
-        for kind in {spans.names[kind] for kind in np.unique(spans.kinds).tolist()} - {*self.kinds}:
-            shown = kind if KIND.fullmatch(kind) else "of another form"  # which could be a text
-            raise BadValueError(
-                f"{self.name}: this recognizer found a span of the kind {shown}, and declares {', '.join(self.kinds)}; "
-                "correct its declaration."
+        if not {spans.names[kind] for kind in np.unique(spans.kinds).tolist()} <= {*self.kinds}:
+            raise BadValueError(  # without the kind, which could be made of a text
+                f"{self.name}: this recognizer found a span of a kind that it does not declare, and it declares "
+                f"{', '.join(self.kinds)}; correct its declaration."
             )
         return spans
 

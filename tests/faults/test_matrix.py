@@ -125,13 +125,17 @@ def test_the_run_is_killed(bench: Bench, tmp_path: Path, engine: str, moment: st
     """Driver and, but on a cluster, all its workers: SIGKILL, as when a machine loses its power."""
     bench.undisturbed(engine, tmp_path)
     began = time.monotonic()
-    with bench.held(tmp_path, engine, moment) as (job, _):
+    killed_and_completed(bench, tmp_path, engine, moment)
+    note(bench, engine, "kill -9 of the run", moment, "again", began)
+
+
+def killed_and_completed(bench: Bench, folder: Path, engine: str, moment: str) -> None:
+    with bench.held(folder, engine, moment) as (job, _):
         kill_tree(job)
         end_session(job)
-        bench.nothing_is_half_written(tmp_path)
-    bench.complete(tmp_path, engine)
-    bench.all_is_well(tmp_path)
-    note(bench, engine, "kill -9 of the run", moment, "again", began)
+        bench.nothing_is_half_written(folder)
+    bench.complete(folder, engine)
+    bench.all_is_well(folder)
 
 
 @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
@@ -142,12 +146,7 @@ def test_a_run_by_passages_is_killed_at_each_moment(bench: Bench, tmp_path: Path
     for moment in WHERE:
         folder = tmp_path / moment
         folder.mkdir()
-        with passages.held(folder, engine, moment) as (job, _):
-            kill_tree(job)
-            end_session(job)
-            passages.nothing_is_half_written(folder)
-        passages.complete(folder, engine)
-        passages.all_is_well(folder)
+        killed_and_completed(passages, folder, engine, moment)
 
 
 def kill_executor(worker: int, machines: list[Cluster]) -> None:

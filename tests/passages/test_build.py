@@ -112,7 +112,22 @@ class TestPieces:
             ("Look at https://example.com for the chair.", "contact"),
             ("The chair was very nice 😀 indeed.", "symbol"),
             ("The chair is\u202e broken again today.", "symbol"),
-            ("An '''art form''' is the shape of a work.", "symbol"),
+            *(
+                (f"The house {marked} on a green hill.", "symbol")
+                for marked in (
+                    "was ''built''",
+                    "was **built**",
+                    "was _built_",
+                    "was `built`",
+                    "was ~~built~~",
+                    "[was](built) built",
+                    "was built&nbsp;there",
+                    "| hill | stood",
+                    "== Hill == stood",
+                    "was {built}",
+                    "was #built",
+                )
+            ),
             ("My name is Sarah and I am tired.", "name"),
             ("Dear Ann, the chair is broken again.", "name"),
             ("The chair is of qwrtz wood.", "unknown words"),

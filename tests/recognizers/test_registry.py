@@ -106,16 +106,16 @@ def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_q
 
     def of_text(tokens: Tokens) -> Spans:
         one = np.zeros(1, np.int64)
-        return Spans(one, one + 2, one, ("Zz canary",))
+        return Spans(one, one + 2, one, ("canary",))
 
     for name, made in (("typed", OfFunction("own", find)), ("quoting", of_text)):
         declared = Declared(lambda _, made=made: made, 1, ("hashh",))
         monkeypatch.setitem(RECOGNIZERS.entered, name, declared)
     assert found(["xy"], make("typed", space)) == [[("hashh", "xy")]]
-    with refused("wrong-value", "typed", "kind hash,", "hashh"):
+    with refused("wrong-value", "typed", "it declares hashh;"):
         found(["xy", "ab c"], make("typed", space))
     with refused("wrong-value", "quoting") as caught:
-        found(["Zz canary"], make("quoting", space))
+        found(["my canary"], make("quoting", space))
     assert "canary" not in str(caught.value)
 
 

@@ -108,6 +108,7 @@ def test_kept_numbers_are_as_they_were_written() -> None:
     numbers = (
         "0.1234567890123456789", "1.00000000000000000001", "123456789012345678901234567890.5", "1e400", "-1E-400",
         "18446744073709551616", "-99999999999999999999", "9" * 5000, "0.8444218515250481", "17",
+        "8838840643388017390", "18446744073709551617", "3791411052119578828", "13911860366432393", "9007199254740993",
     )  # fmt: skip
     for many in (numbers, numbers[:1], *zip(numbers, strict=True)):
         values = [f'{{"a":[{number},"{number}"]}}' for number in many]
@@ -121,6 +122,10 @@ def test_kept_numbers_are_as_they_were_written() -> None:
         source = io.BytesIO(f'{{"text": "a", "w": {other}, "v": [1.530e0, -2E2]}}'.encode())
         (batch,) = JsonLines("").batches(source, "x.jsonl", Columns(keep=("v",)))
         assert batch.kept[0].storage.to_pylist() == ["[1.53,-200.0]"]
+    for text in ("36e484", "i.e. 1e400", "0" * 40, "8838840643388017390.5"):  # which are none
+        source = io.BytesIO(f'{{"id": 1, "text": "a", "v": "{text}", "w": 1e400, "u": -0.10}}'.encode())
+        (batch,) = JsonLines("").batches(source, "x.jsonl", Columns(id="id", keep=("v", "u")))
+        assert [kept.storage.to_pylist() for kept in batch.kept] == [[f'"{text}"'], ["-0.1"]]
     for line in ("1e400.5", "[1e400, NaN]", '[1e400, "\\ud800"]', "01e400", "[" * 300 + "1e400" + "]" * 300):
         source = io.BytesIO(f'{{"id": 1, "text": "a", "v": {line}}}'.encode())
         (batch,) = JsonLines("").batches(source, "x.jsonl", Columns(keep=("v",)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -23,7 +24,7 @@ _PARTS = {
 }
 HIDDEN = {"-1", "-1.0"}
 """The labels of test rows that only a leaderboard knows."""
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 SHARES = (0.8, 0.1, 0.1)
 """Of training, development and test, where no split is given (Meisenbacher, Chevli, Matthes 2024); (0.9, 0.1) is
 training and test."""
@@ -66,7 +67,7 @@ class LabelledTexts:
                     )
         object.__setattr__(self, "labels", tuple(_label(value, self.name, n) for n, value in enumerate(self.labels)))
         for number, label in enumerate(self.labels if self.graded else ()):
-            if not _NUMBER.fullmatch(label):
+            if not (_NUMBER.fullmatch(label) and math.isfinite(float(label))):
                 raise BadRowError(f"{self.name}, row {number + 1}: the label is not a number; correct it.")
         if self.split is not None:
             object.__setattr__(self, "split", tuple(_part(value, self.name, n) for n, value in enumerate(self.split)))

@@ -126,9 +126,10 @@ def test_graded_pairs_are_scored_by_the_correlation_of_their_grades(tmp_path: Pa
     assert lost[2] > known - 40
     assert kept[2] == pytest.approx(0, abs=1)
     assert [lost[-1] < 0.4, kept[-1] > 0.99] == [True, True], "the risk"
-    (data / "stsb.csv").write_text(head + "a,b,much,train\n")
-    with pytest.raises(BadRowError, match="stsb, row 1: the label is not a number"):
-        StudyData(ground.folder, sources, ground.needs).task("stsb", 60, 30)
+    for label in ("much", "nan", "1e400", "５"):
+        (data / "stsb.csv").write_text(head + f"a,b,{label},train\n")
+        with pytest.raises(BadRowError, match="stsb, row 1: the label is not a number"):
+            StudyData(ground.folder, sources, ground.needs).task("stsb", 60, 30)
 
 
 @pytest.fixture(scope="module")
