@@ -44,6 +44,8 @@ class InputShard:
 
 
 NO_MATCH = "this matches no file"
+_LAKE = re.compile(r"(?:.*/)?(?:_delta_log|\.hoodie|metadata/[^/]*\.metadata\.json)(?:/.*)?")
+"""What lies in a table of Delta, Hudi or Iceberg beside its data."""
 
 
 def addresses(given: Address | Sequence[Address]) -> list[str]:
@@ -181,12 +183,25 @@ def _expand(pattern: str) -> dict[str, Listed]:
         if there is not None and there["type"] != "directory" and not marks_folder:
             entries = [there]
         elif there is not None:
-            entries = [entry for entry in _below(fs, path) if not _hidden(posixpath.relpath(entry["name"], path))]
+            below = {posixpath.relpath(entry["name"], path): entry for entry in _below(fs, path)}
+            _refuse_lake(pattern, below)
+            entries = [entry for name, entry in below.items() if not _hidden(name)]
         elif glob.has_magic(path):
+            above = posixpath.dirname(re.split(r"[*?[]", path, maxsplit=1)[0])
+            _refuse_lake(pattern, [name for name in ("_delta_log", ".hoodie") if fs.exists(f"{above}/{name}")])
             entries = _matching(fs, path)
         if not entries and not isinstance(fs, LocalFileSystem):
             _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
     return {_address(pattern, fs, entry["name"]): entry for entry in entries}
+
+
+def _refuse_lake(pattern: str, names: Iterable[str]) -> None:
+    """Raise UserError for a table whose log says which of its files count, by the names of its files."""
+    if any(map(_LAKE.fullmatch, names)):
+        raise FormatError(
+            f"{pattern}: this is a table of Delta, Iceberg or Hudi, in whose folder there can be files of deleted and "
+            "replaced rows; write its present rows into another folder, or privatize it as a frame of Spark."
+        )
 
 
 def _list(fs: Any, folder: str) -> list[Listed]:

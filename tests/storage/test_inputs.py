@@ -58,6 +58,21 @@ def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> No
         assert folder_of([InputShard(url, relative, 1)]) == folder
 
 
+def test_a_table_in_whose_folder_deleted_rows_can_lie_is_refused(tmp_path: Path) -> None:
+    for number, log in enumerate(
+        ("_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json", "db/t/_delta_log/0.json")
+    ):
+        table = tmp_path / str(number)
+        for name in (log, "data/day=1/a.parquet", "b.parquet"):
+            (table / name).parent.mkdir(parents=True, exist_ok=True)
+            (table / name).write_text("{}")
+        globs = ["*.parquet", "**/*.parquet"] if number < 2 else []
+        for given in (table, *(table / pattern for pattern in globs)):
+            with refused("wrong-format", given, "Delta"):
+                find_shards([str(given)])
+        assert len(find_shards([str(table / "b.parquet")])) == 1
+
+
 def test_a_link_is_followed_or_refused_but_never_left_out(tmp_path: Path) -> None:
     """To a file; to a folder, and to nothing. Hidden ones are as other hidden files."""
     touch(tmp_path, "in/a.json", "in/b/c.json", "away/d.json")

@@ -94,9 +94,10 @@ TEXTS = st.lists(
 def written(rows: Sequence[Sequence[str | None]], separator: Separator) -> bytes:
     lines = []
     for row in rows:
-        text = io.StringIO(newline="")
-        csv.writer(text, delimiter=MARKS[separator], lineterminator="\r\n").writerow(row)
-        lines.append(text.getvalue()[:-2] + "\n")
+        text, forced = io.StringIO(newline=""), "\r\U0010ffff"
+        cells = [f"{cell}{forced}" if cell and cell.endswith("\\") else cell for cell in row]
+        csv.writer(text, delimiter=MARKS[separator], lineterminator="\r\n").writerow(cells)
+        lines.append(text.getvalue()[:-2].replace(forced, "") + "\n")
     return "".join(lines).encode()
 
 
@@ -163,7 +164,7 @@ def _plain(batch: Batch) -> list[list[str]]:
 @given(TEXTS, st.integers(0, 3), st.sampled_from([*MARKS]))
 @settings(max_examples=80)
 def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int, separator: Separator) -> None:
-    """Any text, at any place in its column, alone in its row or with others."""
+    """Any text, at any place in its column, alone in its row or with others; after a backslash, a cell has a quote."""
     column = pa.array(texts, pa.large_string())[skipped:]
     for others in range(3):
         columns = Columns(separator=separator)

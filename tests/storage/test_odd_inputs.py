@@ -203,6 +203,8 @@ NO_ENDS = (
     "2,a line break\n{}\n3,wine",
     "2,a comma, and a line break\n{}, Rome",
     "2,a carriage return\r{}, Rome",
+    "2,MySQL and Redshift escape\\\n{}\\, Rome",
+    "2,a pair\\\\ and an escape\\\r\n{}\\, Rome",
 )
 """Rows of CSV, of which it is not certain where they end, with a place for private text."""
 

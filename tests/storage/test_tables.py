@@ -82,12 +82,12 @@ class TestParquet:
 class TestCsv:
     def test_fields_in_quotes(self, ground: Ground, tmp_path: Path) -> None:
         """Commas, quotes and line breaks inside a field, a byte order mark, CRLF and blank lines are understood."""
-        data = '\ufeff"text",n\r\n"bababa, ""dedede""\r\nkikiki",1\r\n\r\nlololo,"2\n3"\r\n"",\r\n'
+        data = '\ufeff"text",n\r\n"bababa, ""dedede""\r\nkikiki",1\r\n\r\nlololo,"2\n3"\r\n"",\r\n,"\\"\r\n,a\\\\\r\n'
         (tmp_path / "x.csv").write_bytes(data.encode())
         more = ("--keep", "n", "--layout", "keep")
         succeeds(*ground.arguments(tmp_path / "x.csv", tmp_path / "out", *more))
         got = read(only(tmp_path / "out"))
-        assert [row["n"] for row in got] == ["1", "2\n3", ""]
+        assert [row["n"] for row in got] == ["1", "2\n3", "", "\\", "a\\\\"]
         first = got[0]["text"]
         assert (first.count(","), first.count('"'), first.count("\r\n"), len(first.split())) == (1, 2, 1, 3)
 

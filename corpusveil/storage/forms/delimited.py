@@ -33,6 +33,7 @@ _ROW = {
     for cell in [f'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\r\n{mark}]*+)']
 }
 """A row of RFC 4180, by the separator."""
+_ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\[\r\n]*\Z")
 _MEND = (
     "so it is not certain where rows end, and none is used. Cells with separators, line breaks or quotes have to be in "
     "quotes, and quotes in them are written twice (in Spark, by option('escape', '\"')); write the file so, or as JSON "
@@ -102,6 +103,8 @@ def _rows(pieces: Iterator[bytes], name: str, separator: Separator) -> Iterator[
                 why = "not valid CSV (a quote is inside a cell that is not in quotes)"
             elif width and len(fields) != width:
                 why = f"has {several(len(fields), 'field')}, the first line has {width}"
+            elif width and fields[-1].endswith("\\") and _ESCAPED.search(text.row):
+                why = "ends in a backslash without quotes, which some programs write before a line break in a text"
         if why and not number:
             refuse_separator(text.row, name, separator)
             raise BadFileError(f"{name}: the first line, which names the columns, is {why}, {_MEND}")
@@ -169,11 +172,11 @@ def _written(row: Sequence[str], separator: str) -> bytes:
 def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """Return texts as cells, large_string [N], nulls as nothing.
 
-    A cell stands in quotes where it holds a separator, a quote or a line end, quotes in it twice; and where it is empty
-    and ``alone`` in its row, since a blank line is no row.
+    A cell stands in quotes where it holds a separator, a quote or a line end, quotes in it twice, or ends in a
+    backslash; and where it is empty and ``alone`` in its row, since a blank line is no row.
     """
     texts = as_strings(texts).fill_null("")
-    in_quotes = pc.match_substring_regex(texts, f'["\r\n{MARKS[columns.separator]}]{"|^$" if alone else ""}')
+    in_quotes = pc.match_substring_regex(texts, rf'["\r\n{MARKS[columns.separator]}]|\\$' + ("|^$" if alone else ""))
     return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
