@@ -83,6 +83,8 @@ def plain(column: pa.Array) -> pa.Array:
         return plain(column.dictionary_decode())
     if column.type == JSON or not isinstance(column.type, pa.BaseExtensionType):
         return column
+    if column.type == pa.bool8():
+        return column.storage.cast(pa.bool_())
     if column.type != pa.uuid():
         return plain(column.storage)
     return pa.array([None if value is None else str(value) for value in column.to_pylist()], pa.large_string())

@@ -75,11 +75,15 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
-    """Return the type without metadata and dictionaries, which hold values of other rows, and JSON as text."""
+    """Return the type without metadata, dictionaries, which hold values of other rows, and most extensions.
+
+    Those can have metadata too, and be known or not by what this process has imported.
+    """
     if pa.types.is_dictionary(kind):
         return _plain_type(kind.value_type)
-    if isinstance(kind, pa.JsonType):
-        return kind.storage_type
+    is_bare = kind in (pa.uuid(), pa.bool8()) or (isinstance(kind, pa.FixedShapeTensorType) and not kind.dim_names)
+    if isinstance(kind, pa.BaseExtensionType) and not is_bare:
+        return _plain_type(kind.storage_type)
     if kind in _VIEWS:
         return _VIEWS[kind]
     if pa.types.is_struct(kind):
