@@ -23,6 +23,8 @@ from corpusveil.storage.rows import JSON, Batch
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """How many digits of a second a unit has."""
+VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+"""Types of which Arrow can take no rows."""
 _NARROW, _DAY_MS, _AFTER_HOURS = 32, 86_400_000, len("1970-01-01T00")
 
 
@@ -257,27 +259,38 @@ def _durations(counts: pa.Array, digits: int) -> pa.Array:
 
 
 def without_unused(column: Any) -> Any:
-    """Return a column whose dictionaries, also within it, have the values of its rows alone.
+    """Return a copy of a column whose buffers and dictionaries, also within it, have the values of its rows alone.
 
-    Others may be of rows that were filtered out.
+    Others may be of rows that were filtered out, and leave with a slice that is pickled.
     """
-    if "dictionary<" not in str(column.type):
-        return column
+    kind = column.type
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array(map(without_unused, column.chunks), column.type)
-    if pa.types.is_dictionary(column.type):
+        return pa.chunked_array(map(without_unused, column.chunks), kind)
+    if isinstance(kind, pa.BaseExtensionType):
+        return pa.ExtensionArray.from_storage(kind, without_unused(column.storage))
+    if pa.types.is_dictionary(kind):
         used = column.indices.drop_null().unique().sort()
-        indices, kind = pc.index_in(column.indices, used).cast(column.type.index_type), column.type.value_type
-        values = column.dictionary.cast(pa.large_string()) if pa.types.is_string_view(kind) else column.dictionary
-        return pa.DictionaryArray.from_arrays(indices, values.take(used).cast(kind), ordered=column.type.ordered)
-    kind, whole = column.type, column.take(np.arange(len(column)))  # of these rows alone, from the first on
-    if pa.types.is_struct(kind):
+        indices = pc.index_in(column.indices, used).cast(kind.index_type)
+        values = without_unused(_seen(column.dictionary).take(used).cast(kind.value_type))
+        return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
+    if not (pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind)):
+        return _seen(column).take(np.arange(len(column))).cast(kind)
+    # Arrow takes nothing from some types, and leaves the fields of one of these whole if it joins them
+    is_dense = pa.types.is_union(kind) and kind.mode == "dense"
+    whole = column.take(np.arange(len(column))) if is_dense else pa.concat_arrays([column, column.slice(0, 0)])
+    if pa.types.is_struct(kind) or pa.types.is_union(kind):
         children = [whole.field(at) for at in range(kind.num_fields)]
     elif pa.types.is_map(kind):
-        fields = [kind.key_field, kind.item_field]
-        children = [pa.StructArray.from_arrays(list(map(without_unused, (whole.keys, whole.items))), fields=fields)]
+        children = [pa.StructArray.from_arrays([whole.keys, whole.items], fields=[kind.key_field, kind.item_field])]
+    elif pa.types.is_run_end_encoded(kind):
+        children = [whole.run_ends, whole.values]
     else:
         children = [whole.values]
-    own = 1 if pa.types.is_struct(kind) or pa.types.is_fixed_size_list(kind) else 2
+    own = len(whole.buffers()) - sum(len(child.buffers()) for child in children)
     buffers, children = whole.buffers()[:own], list(map(without_unused, children))
     return pa.Array.from_buffers(kind, len(whole), buffers, whole.null_count, 0, children)
+
+
+def _seen(column: pa.Array) -> pa.Array:
+    """Return a column of views as one of strings or bytes: Arrow takes no rows of views."""
+    return column.cast(VIEWS[column.type]) if column.type in VIEWS else column

@@ -28,7 +28,7 @@ from corpusveil.errors import (
 )
 from corpusveil.storage.nested import Path, Places, collected, column_of, filled, flat, leaf_type, path_of, refilled
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.values import without_unused
+from corpusveil.storage.values import is_string, without_unused
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +102,7 @@ def _frame(data: Any, text: str, columns: Columns) -> Frame:
 
 def is_text(kind: pa.DataType) -> bool:
     """Say whether a column of this Arrow type is text: strings of any of its kinds, or a dictionary of them."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
@@ -234,8 +232,9 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
 
     def back(made: Any) -> Any:
         for at, field in enumerate(made.schema):
-            made = made.set_column(at, field, without_unused(made.column(at)))
-        return made.replace_schema_metadata(None) if dropped else made  # which may describe columns that are gone
+            named = field if columns.others == "keep" else field.remove_metadata()
+            made = made.set_column(at, named, without_unused(made.column(at)))
+        return made if columns.others == "keep" else made.replace_schema_metadata(None)
 
     column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
     return dataclasses.replace(
@@ -257,10 +256,16 @@ def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
     index = data.index
     names = [UNNAMED if name is None else name for name in index.names]
     if (names == [UNNAMED] and _are_row_numbers(index)) or columns.others == "keep" or set(names) <= set(columns.keep):
-        for unused in ("remove_unused_levels", "remove_unused_categories"):  # which may be of rows filtered out
-            index = getattr(index, unused, lambda same=index: same)()
-        return index, []
+        return _used(index), []
     return None, names
+
+
+def _used(index: Any) -> Any:
+    """Return an index without levels and categories that it does not use, which may be of rows filtered out."""
+    if hasattr(index, "levels"):
+        index = index.remove_unused_levels()
+        return index.set_levels(list(map(_used, index.levels)), verify_integrity=False)
+    return index.remove_unused_categories() if hasattr(index, "remove_unused_categories") else index
 
 
 def _are_row_numbers(index: Any) -> bool:
@@ -318,7 +323,7 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
             elif type(kind).__name__ == "ArrowDtype":
                 values = made.iloc[:, at].array
                 made.isetitem(at, type(values)(without_unused(values.__arrow_array__())))
-        if dropped or gone:
+        if columns.others != "keep":
             made.attrs = {}
         return made.reset_index(drop=True) if index is None else made.set_axis(index)
 
@@ -340,9 +345,15 @@ def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
     stays, dropped = stays_of(data.columns, columns)
     values = data.get_column(data.columns[_place(data.columns, column_of(text))])
     column = _polars_series(values, text, path=path_of(text))
+
+    def back(parts: list[pa.Array]) -> Any:
+        made = data.with_columns(column.back(parts))[:, stays]
+        nested = filter(lambda each: each.dtype.is_nested(), made)  # whose strings Polars leaves among those of others
+        return made.with_columns(type(x)(x.name, without_unused(x.to_arrow())).cast(x.dtype) for x in nested)
+
     return dataclasses.replace(
         column,
-        back=lambda parts: data.with_columns(column.back(parts))[:, stays],
+        back=back,
         column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)])),
         dropped=dropped,
     )
@@ -355,8 +366,7 @@ def _polars_lazy(data: Any, text: str, columns: Columns) -> Frame:
 
 def _dataset(data: Any, text: str, columns: Columns) -> Frame:
     column = _arrow_table(data.with_format("arrow")[:], text, columns)
-    names = [name for name in data.column_names if name not in column.dropped]
-    like = data.select_columns(names) if column.dropped else data
+    like = data.select_columns([name for name in data.column_names if name not in column.dropped])
 
     def back(parts: list[pa.Array]) -> Any:
         return type(data)(column.back(parts), info=like.info, split=data.split).with_format(**like.format)

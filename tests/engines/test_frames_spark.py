@@ -148,6 +148,9 @@ class TestOneColumnChanges:
         out = privatize_frame(frame, release, text="the.text ü", id="i.d", keep="all")
         assert out.schema == frame.schema
         assert out.schema["the.text ü"].metadata == {"comment": "said"}
+        with pytest.warns(UserWarning, match="not copied"):  # a comment, or the words of a StringIndexer
+            some = privatize_frame(frame, release, text="the.text ü", id="i.d")
+        assert some.schema["the.text ü"].metadata == {}
         (row,) = out.collect()
         assert row[1] in WORDS
         assert (row[0], *row[2:]) == ("a", 1, 2)

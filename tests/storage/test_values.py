@@ -118,13 +118,11 @@ class Period(pa.ExtensionType):
 def test_no_metadata_of_an_extension_leaves_and_its_registration_changes_no_byte(
     ground: Ground, tmp_path: Path
 ) -> None:
+    tensor = pa.fixed_shape_tensor(pa.int8(), [1], dim_names=[UNKNOWN])
     kinds = {
         "period": (Period(), pa.array([1, None])),
         "opaque": (pa.opaque(pa.string(), UNKNOWN, "v"), pa.array(["a", None])),
-        "tensor": (
-            pa.fixed_shape_tensor(pa.int8(), [1], dim_names=[UNKNOWN]),
-            pa.array([[1], [2]], pa.list_(pa.int8(), 1)),
-        ),
+        "tensor": (tensor, pa.array([[1], [2]], pa.list_(pa.int8(), 1))),
     }
     columns = {name: pa.ExtensionArray.from_storage(kind, values) for name, (kind, values) in kinds.items()}
     nested = pa.ListArray.from_arrays([0, 1, 2], columns["period"])

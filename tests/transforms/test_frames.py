@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import pickle
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -546,6 +547,40 @@ def test_nor_do_they_within_lists_maps_and_structs_or_in_pandas_columns_of_arrow
             with pa.ipc.new_stream(sink, left.schema) as writer:
                 writer.write_table(left)
             assert b"zzcanary" not in sink.getvalue().to_pybytes(), column.type
+
+
+def test_nor_do_they_in_the_buffers_of_a_slice_that_is_pickled() -> None:
+    words = pa.array(["zzcanary" * 9, "b", None])
+    views, codes, places = words.cast(pa.string_view()), pa.array([0, 0, 0], pa.int8()), pa.array([0, 1, 2], pa.int32())
+    for column in (
+        words, views, views.dictionary_encode(), pa.StructArray.from_arrays([views], ["x"]),
+        pa.ListArray.from_arrays([0, 1, 2, 3], views), pa.ListViewArray.from_arrays([0, 1, 2], [1, 1, 1], words),
+        pa.RunEndEncodedArray.from_arrays([1, 2, 3], words.dictionary_encode()),
+        pa.UnionArray.from_sparse(codes, [words.dictionary_encode()]), pa.UnionArray.from_dense(codes, places, [words]),
+        pa.ExtensionArray.from_storage(pa.json_(), words),
+    ):  # fmt: skip
+        part = pa.table({"text": [" ".join(WORDS)] * len(column), "k": column}).slice(1)
+        made = cv.privatize(part, RELEASE, ids=range(len(part)), keep=["k"])
+        assert (made["k"].type, str(made["k"].to_pylist())) == (column.type, str(column[1:].to_pylist()))
+        assert b"zzcanary" not in pickle.dumps(made), column.type
+    lists = pl.DataFrame({"text": [" ".join(WORDS)] * 3, "k": [[{"x": word}] for word in words.to_pylist()]})[1:]
+    polars = cv.privatize(lists, RELEASE, ids=[1, 2], keep=["k"])
+    assert polars["k"].equals(lists["k"])
+    assert b"zzcanary" not in pickle.dumps(polars)
+    index = pd.MultiIndex.from_arrays([pd.Categorical(["zzcanary", "b"]), [1, 2]], names=["a", "b"])
+    frame = pd.DataFrame({"text": [" ".join(WORDS)] * 2}, index)[1:]
+    assert b"zzcanary" not in pickle.dumps(cv.privatize(frame, RELEASE, ids=[1], keep="all"))
+
+
+def test_what_is_said_of_a_frame_and_its_columns_leaves_only_if_all_does() -> None:
+    fields = [pa.field(name, pa.string(), metadata={"of": "zzcanary"}) for name in ("text", "k")]
+    arrow = pa.table([[" ".join(WORDS)], ["a"]], schema=pa.schema(fields, {"pandas": "zzcanary"}))
+    pandas = pd.DataFrame({"text": [" ".join(WORDS)], "k": ["a"]})
+    pandas.attrs = {"source": "zzcanary"}
+    for given in (arrow, pandas):
+        for keep in ("k", "all"):
+            made = pickle.dumps(cv.privatize(given, RELEASE, ids=[1], keep=keep))
+            assert (b"zzcanary" in made) == (keep == "all"), type(given)
 
 
 def test_the_name_of_a_column_is_a_string() -> None:

@@ -19,14 +19,12 @@ from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.nested import Places, filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
-from corpusveil.storage.values import as_strings, is_string, within
+from corpusveil.storage.values import VIEWS, as_strings, is_string, within
 
 SUFFIXES = (".parquet",)
 CODECS = ("",)
 """Parquet compresses its own pages."""
 
-_VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
-"""Types of which Arrow can take no rows."""
 _LISTS = (
     (pa.types.is_list, pa.list_),
     (pa.types.is_large_list, pa.large_list),
@@ -84,8 +82,8 @@ def _plain_type(kind: pa.DataType) -> pa.DataType:
     is_bare = kind in (pa.uuid(), pa.bool8()) or (isinstance(kind, pa.FixedShapeTensorType) and not kind.dim_names)
     if isinstance(kind, pa.BaseExtensionType) and not is_bare:
         return _plain_type(kind.storage_type)
-    if kind in _VIEWS:
-        return _VIEWS[kind]
+    if kind in VIEWS:
+        return VIEWS[kind]
     if pa.types.is_struct(kind):
         return pa.struct(list(map(_plain_field, kind)))
     if pa.types.is_map(kind):
