@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import tarfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -165,7 +166,10 @@ def whole_files() -> Iterator[Hostile]:
     """Files in another encoding, with what mends them, and uploads that failed."""
     for form, line in SOUND.items():
         text = (HEADER[form] + line).decode().replace("kikiki", "k\xf6")
-        for encoding, said in (("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8")):
+        for encoding, said in (
+            ("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8"),
+            ("utf-32", "iconv -f UTF-32 -t UTF-8"), ("utf-16-be", "zeros"), ("utf-16-le", "iconv -f UTF-16LE"),
+        ):  # fmt: skip
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
     lines, packing = SOUND["jsonl"], zstandard.ZstdCompressionParameters(window_log=30)
@@ -186,6 +190,15 @@ def whole_files() -> Iterator[Hostile]:
         ("x.csv", workbook, "workbook of Excel"),
     ):  # fmt: skip
         yield Hostile("another form", name, data, said)
+    archive = tarfile.TarInfo("x.txt").tobuf() + SECRET
+    for name, data, said in (
+        ("x.txt", archive, "zeros"), ("x.txt.gz", packed(packed(SECRET, "gz"), "gz"), "packed twice"),
+        ("x.jsonl", packed(lines, "gz"), "name in .gz"), ("x.csv", packed(lines, "zst"), "name in .zst"),
+        ("x.txt", parquet_of({"text": [UNKNOWN]}), "Parquet"), ("x.txt", b"%PDF-1.7\n" + SECRET, "PDF"),
+        ("x.txt", b"{\\rtf1 " + SECRET, "RTF"), ("x.csv", b"SQLite format 3\0" + SECRET, "SQLite"),
+        ("x.txt", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ):  # fmt: skip
+        yield Hostile("another file", name, data, said)
     for name, codec in (("x.json.gz", "gzip"), ("x.csv.gz", "gzip"), ("x.txt.zst", "zstd")):
         yield Hostile("empty", name, b"", f"has 0 bytes, and a {codec} file never has; its upload has probably failed")
 

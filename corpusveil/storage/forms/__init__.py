@@ -32,6 +32,27 @@ RECODE = "If all of the file has another encoding, such as Latin-1, convert it: 
 NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
 
 
+def _wide(encoding: str) -> str:
+    return f"{encoding}, and only UTF-8 is read; convert it: iconv -f {encoding} -t UTF-8 OLD > NEW"
+
+
+_OTHER_FILES = {
+    codecs.BOM_UTF32_LE: _wide("UTF-32"),
+    codecs.BOM_UTF16_LE: _wide("UTF-16"),
+    codecs.BOM_UTF16_BE: _wide("UTF-16"),
+    b"PK\3\4": "a ZIP archive, or a workbook of Excel; unpack it, or save it as CSV",
+    b"\x1f\x8b": "a gzip file; end its name in .gz, or unpack it if that is packed twice",
+    b"\x28\xb5\x2f\xfd": "a zstd file; end its name in .zst, or unpack it if that is packed twice",
+    b"\xd0\xcf\x11\xe0": "an old document of Office; save it as CSV",
+    b"PAR1": "a Parquet file; end its name in .parquet",
+    b"%PDF-": "a PDF; extract its text",
+    b"{\\rtf": "a document in RTF; save it as plain text",
+    b"SQLite format 3\0": "a database of SQLite; export its table as CSV",
+    b"version https://git-lfs": "a pointer of Git LFS, not the file; fetch that: git lfs pull",
+}
+"""What other files begin with, and the end of a sentence about them."""
+
+
 def is_utf8(data: bytes) -> bool:
     try:
         data.decode()
@@ -70,12 +91,11 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
 
 def _unmarked(line: bytes, name: str) -> bytes:
     """Return the first line without its byte order mark. Raises UserError for what is no text in UTF-8."""
-    if line.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        raise BadFileError(
-            f"{name}: this file is UTF-16, and only UTF-8 is read; convert it: iconv -f UTF-16 -t UTF-8 OLD > NEW."
-        )
-    if line.startswith(b"PK\3\4"):
-        raise BadFileError(f"{name}: this is a ZIP archive, or a workbook of Excel; unpack it, or save it as CSV.")
+    for begin, what in _OTHER_FILES.items():
+        if line.startswith(begin):
+            raise BadFileError(f"{name}: this is {what}.")
+    if len(line) > 1 and 3 * line.count(0) >= len(line):
+        raise BadFileError(f"{name}: a third of the first line is zeros: this is no text, or {_wide('UTF-16LE')}.")
     return line.removeprefix(codecs.BOM_UTF8)
 
 
