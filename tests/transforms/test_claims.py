@@ -92,6 +92,15 @@ def test_no_requirement_holds_under_the_published_test_key_or_without_a_guarante
     assert "\x1b" not in succeeds("verify", texts).out
 
 
+def test_a_column_with_the_name_of_nothing_or_of_two_is_not_taken_for_these(texts: Path) -> None:
+    stated = json.loads((texts / "manifest.json").read_bytes())
+    for name, claim in (("none", "kept=none"), ("a,b", "kept=a,b")):
+        stated["configuration"]["columns"]["keep"] = [name]
+        (texts / "manifest.json").write_text(json.dumps(stated))
+        fails(["verify", texts, *required(claim)], "not-met", f"kept is {name!r}")
+        succeeds("verify", texts, *required(f"kept={name!r}"))
+
+
 def test_a_statement_lists_every_file_and_one_about_others_is_a_difference(release: Path, texts: Path) -> None:
     """In-toto's Statement, v1; written only of files that are sound, and checked where it lies."""
     out = succeeds("verify", release, "--statement").out

@@ -44,14 +44,19 @@ def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
     return {
         **{name: NONE if value is None else in_full(value) for name, value in numbers.items()},
         "per": guarantee.get("per", NONE) if "store" in configuration else "token",
-        "unit": ",".join(caps.get("units", ())) or NONE,
+        "unit": _names(caps.get("units", ())),
         "mechanism": configuration["mechanism"]["name"],
         "space": configuration["space"],
         "release": manifest["release"],
         "key": TEST if "warning" in manifest else manifest["key_fingerprint"],
-        "kept": ",".join(name if name.isprintable() else repr(name) for name in configuration["columns"]["keep"])
-        or NONE,
+        "kept": _names(configuration["columns"]["keep"]),
     }
+
+
+def _names(columns: Sequence[str]) -> str:
+    """Return names of columns, those in quotes that could be read as several, or as that there is none."""
+    plain = (name.isprintable() and "," not in name and name != NONE for name in columns)
+    return ",".join(name if bare else repr(name) for name, bare in zip(columns, plain, strict=True)) or NONE
 
 
 @dataclass(frozen=True, slots=True)
