@@ -226,6 +226,9 @@ def existing(name: object, columns: Iterable[object]) -> str:
     names = [str(column) for column in columns]
     named = are_names(names)
     listing = f"; {'the columns are' if named else 'it has'} {listed(names)}" if names else ""
+    for other in names:  # which says no more than was asked for
+        if other != name and other.strip("\ufeff\xa0\t ").casefold() == str(name).casefold():
+            return f"{listing}; did you mean {other!r}?"
     return listing + (nearest(name, names if named else ()) or ".")
 
 

@@ -87,11 +87,15 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
-    if columns.others == "keep" and (lost := partitions(shards)):
-        raise ConflictError(
-            f"keep all: {listed(lost)} would be lost: only the names of folders have their values; name the columns to "
-            "keep, or write these into the files."
-        )
+    if lost := partitions(shards):
+        if columns.others != "keep":
+            names = _first_names(shards, columns.separator)
+            lost = [name for name in columns.drawn.named if name in lost and name not in names]
+        if lost:
+            raise ConflictError(
+                f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
+                "or write these values into the files."
+            )
     if columns.others == "keep" and not source.rows_differ:
         keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.column))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")

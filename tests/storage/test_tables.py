@@ -133,7 +133,12 @@ def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path
         source = tmp_path / suffix[1:]
         write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
         fails(ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "all"), "conflicting-settings", "day, lang")
+        for option in ("--keep", "--id"):
+            fails(ground.arguments(source, tmp_path / f"o{suffix}", option, "day"), "conflicting-settings", "day")
         ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
+        assert "not copied: note, day, lang" in ended.out
+        write(source / "lang=en" / "id=1" / f"x{suffix}", DOCUMENTS)
+        ended = succeeds(*ground.arguments(source, tmp_path / f"p{suffix}", "--keep", "id"))
         assert "not copied: note, day, lang" in ended.out
 
 
@@ -161,6 +166,15 @@ class TestAWrongColumn:
             assert ("text, id, note" in said) == ((suffix, option) != (".csv", "--text"))
             assert f"; did you mean {near}?" in said or not near
         fails(["preview", source, "--space", ground.space_folder, "--text", "texte"], "wrong-column")
+
+    def test_that_differs_in_what_is_not_seen_is_shown(self, ground: Ground, tmp_path: Path) -> None:
+        path = tmp_path / "x.csv"
+        for header, said in (
+            ("id, text", "did you mean ' text'?"), ("id,Text\xa0", "did you mean 'Text\\xa0'?"),
+            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "tells Excel the separator"),
+        ):  # fmt: skip
+            path.write_text(f"{header}\n1,{UNKNOWN}\n", encoding="utf-8")
+            fails(ground.arguments(path, tmp_path / "out", "--keep", "id"), "bad-shards", said)
 
     def test_of_a_file_without_names_quotes_no_row(self, ground: Ground, tmp_path: Path) -> None:
         """The first line is then a document."""

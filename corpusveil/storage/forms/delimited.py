@@ -125,6 +125,8 @@ def _is_unicode(text: str) -> bool:
 
 def _header(rows: Iterator[tuple[list[str], str]], name: str) -> list[str]:
     names, _ = next(rows, ([], ""))
+    if names and names[0].lower().startswith("sep="):
+        raise BadFileError(f"{name}: the first line tells Excel the separator; remove it: tail -n +2 OLD > NEW.")
     if not all(map(_is_unicode, names)):
         raise BadFileError(f"{name}: the first line, which names the columns, is {NOT_UTF8}")
     return names

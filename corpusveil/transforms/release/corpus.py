@@ -183,9 +183,8 @@ class Run:
             self.look(first[0])
         start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
-        return dataclasses.replace(
-            outcome, not_copied=(*columns.beside(names_of(shards[0], columns.separator)), *partitions(shards))
-        )
+        names = [*names_of(shards[0], columns.separator), *partitions(shards)]
+        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
 
     def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
