@@ -138,9 +138,9 @@ def cannot_hold(name: str, kind: object) -> UserError:
 
 def column_values(column: Any) -> Any:
     """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list."""
-    if hasattr(column, "to_arrow"):  # Polars
+    if hasattr(column, "to_arrow"):  # Polars, which gives the addresses of objects to Arrow
         try:
-            column = column.to_arrow()
+            column = column.to_list() if str(column.dtype) == "Object" else column.to_arrow()
         except pa.ArrowInvalid:
             raise BadTypeError(f"{column.name}: Arrow has no type for {column.dtype}; cast the column first.") from None
     if isinstance(column, (pa.Array, pa.ChunkedArray)):

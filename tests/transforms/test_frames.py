@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import pickle
+import uuid
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -326,6 +327,12 @@ class TestPandas:
 
 
 class TestPolars:
+    def test_an_object_is_an_id_by_its_value_not_its_address(self) -> None:
+        ids = [uuid.UUID(int=number) for number in range(COUNT)]
+        frame = pl.DataFrame({"text": MANY, "id": ids})
+        assert frame["id"].dtype == pl.Object
+        assert cv.privatize(frame, RELEASE, "id")["text"].to_list() == cv.privatize(MANY, RELEASE, ids)
+
     @pytest.mark.parametrize("kind", [pl.String(), pl.Categorical()], ids=["string", "categorical"])
     def test_a_frame_comes_back_as_a_frame(self, kind: pl.DataType, expected: list[str | None]) -> None:
         """By itself, and in both forms in which Polars hands strings to Arrow, in several chunks."""
