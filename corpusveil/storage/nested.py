@@ -136,7 +136,10 @@ def leaf_type(kind: pa.DataType, path: Path) -> pa.DataType:
     for many, step in enumerate(path.steps):
         if step is None:
             if not (pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)):
-                raise ColumnError(f"{path.text}: {path.name(many)} is not a list; leave out the [] after it.")
+                what = str(kind).partition("<")[0]
+                raise ColumnError(
+                    f"{path.text}: {path.name(many)} is a {what}, not a list; make it one, or leave out []."
+                )
             if pa.types.is_fixed_size_list(kind) and "string_view" in str(kind):  # of which Arrow takes no values
                 raise ColumnError(f"{path.text}: {path.name(many)} has string views in lists of fixed size; cast it.")
             kind = kind.value_type

@@ -14,7 +14,12 @@ from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 """What Arrow raises on a damaged file."""
-_NULL_LISTS = "Expected all lists to be of size"
+_OTHER_REASONS = {
+    "Expected all lists to be of size": "a column of lists of a fixed size is empty (null) in some rows, which Arrow "
+    "cannot read; write it as lists of any size, or leave the column out.",
+    "crypt": "this Parquet file, or a column of it, is encrypted; write it without encryption.",
+}
+"""What Arrow says of a file that is not damaged, and what is said instead."""
 _WHOLE_ROWS = 4096
 _SMALL_BYTES = 256 << 20
 _MOST_PACKED = 1000
@@ -29,12 +34,9 @@ def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]
     except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        if _NULL_LISTS in str(error):
-            name = sentence.partition(": ")[0]
-            raise ColumnError(
-                f"{name}: a column of lists of a fixed size is empty (null) in some rows, which Arrow cannot read; "
-                "write it as lists of any size, or leave the column out."
-            ) from None
+        for words, reason in _OTHER_REASONS.items():
+            if words in str(error):
+                raise ColumnError(f"{sentence.partition(': ')[0]}: {reason}") from None
         raise kind(sentence) from None
 
 
@@ -44,9 +46,11 @@ def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
     Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
     returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process
     aborts with status 134 (apache/arrow#33975). Times of type INT96 are microseconds: as nanoseconds, the year 9999
-    would be 1816 (apache/arrow#23391).
+    would be 1816 (apache/arrow#23391). Pages that have a checksum, as Spark writes it, are checked.
     """
-    return pq.ParquetFile(file, pre_buffer=False, buffer_size=buffer, coerce_int96_timestamp_unit="us")
+    return pq.ParquetFile(
+        file, pre_buffer=False, buffer_size=buffer, coerce_int96_timestamp_unit="us", page_checksum_verification=True
+    )
 
 
 def read_table(url: str, columns: Sequence[str] | None = None) -> pa.Table:

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import zstandard
+from pyarrow.parquet import encryption
 
 from corpusveil.errors import UserError, WorkError
 from fuzz import containers, invariant
@@ -73,12 +74,27 @@ def parquet_of(columns: dict[str, Any], **options: Any) -> bytes:
     return sink.getvalue()
 
 
+class Keys(encryption.KmsClient):
+    """A store of keys that keeps none secret."""
+
+    def wrap_key(self, key_bytes: bytes, master_key_identifier: str) -> bytes:
+        return key_bytes.hex().encode()
+
+
 def parquet() -> Iterator[Hostile]:
     """Files that are not Parquet, and columns that are not text."""
     whole = parquet_of({"text": [SENTENCE.decode()] * 500, "id": range(500)}, compression="none")
     names = pa.schema([("text", pa.string()), ("text", pa.string())])
     twice = io.BytesIO()
     pq.write_table(pa.table([["a"], [UNKNOWN]], schema=names), twice)
+    plain = {"compression": "none", "use_dictionary": False, "write_statistics": False}
+    sums = parquet_of({"text": [SENTENCE.decode()]}, write_page_checksum=True, **plain)
+    encrypted, keys = io.BytesIO(), encryption.EncryptionConfiguration(footer_key="k", uniform_encryption=True)
+    crypto = encryption.CryptoFactory(lambda _: Keys()).file_encryption_properties(
+        encryption.KmsConnectionConfig(), keys
+    )
+    with pq.ParquetWriter(encrypted, names, encryption_properties=crypto) as writer:
+        writer.write_table(pa.table([["a"], [UNKNOWN]], schema=names))
     not_utf8 = pa.StringArray.from_buffers(1, pa.py_buffer(b"\0\0\0\0\x09\0\0\0"), pa.py_buffer(SECRET + b"\xff"))
     for name, data, said in (
         ("empty", b"", "not a valid Parquet file"),
@@ -88,6 +104,8 @@ def parquet() -> Iterator[Hostile]:
         ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
         ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
         ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
+        ("a wrong checksum of a page", sums.replace(b"dedede", b"dededa", 1), "not a valid Parquet file"),
+        ("encrypted", encrypted.getvalue(), "encrypted"),
     ):
         yield Hostile(name, "x.parquet", data, said)
     table = {"text": [UNKNOWN, "a"], "n": [1, None], "f": [0.5, 1.5]}
