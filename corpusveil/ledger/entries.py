@@ -29,7 +29,7 @@ from corpusveil.errors import (
     UserError,
     VersionError,
 )
-from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of, kept_of
+from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of, kept_of, lost_of
 from corpusveil.ledger.units import Unit, part
 from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
@@ -193,8 +193,18 @@ class EntryStore:
         return entries_of(self._listing())
 
     def _listing(self) -> list[str]:
-        """Return the names of all files. Raises UserError for an entry under another name, which no sum would have."""
+        """Return the names of all files. Raises UserError for an entry that is gone or under another name.
+
+        No sum would have it.
+        """
         names = files.listing(self.address(ENTRIES))
+        if lost_of(names):
+            names = files.listing(self.address(ENTRIES))  # a run can enter and be kept while another lists
+        for run in lost_of(names):
+            raise BadRecordError(
+                f"{self.address(ENTRIES, f'{run}.kept')}: the entries of this run are gone, and spending would be "
+                "counted too low without them; restore them from a copy."
+            )
         for name in sorted({name for name in names if name.endswith(".parquet")} - set(entries_of(names))):
             raise BadRecordError(
                 f"{self.address(ENTRIES, name)}: this is not the name of an entry, as the ledger wrote it; give the "

@@ -81,8 +81,17 @@ def entries_of(names: Collection[str]) -> list[str]:
 
 def kept_of(names: Collection[str]) -> list[str]:
     """Return the names of the entries that their runs keep."""
-    runs = {mark[1] for name in names if (mark := _MARK.fullmatch(name))}
+    runs = _marked(names)
     return [name for name in entries_of(names) if name.split(".")[1] in runs]
+
+
+def lost_of(names: Collection[str]) -> list[str]:
+    """Return the runs that keep entries of which none is there."""
+    return sorted(_marked(names) - {name.split(".")[1] for name in entries_of(names)})
+
+
+def _marked(names: Collection[str]) -> set[str]:
+    return {mark[1] for name in names if (mark := _MARK.fullmatch(name))}
 
 
 def _look(seen: dict[str, Any], mine: Container[str]) -> Steps[list[Any]]:

@@ -26,7 +26,7 @@ from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, EntryStore, about_of, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
-from tests.calls import refused
+from tests.calls import fails, refused
 from tests.engines.corpora import WORDS, make_space
 from tests.ledger.books import CUSTOMER, Row, about, entry_of, release_of, write_note
 
@@ -101,7 +101,7 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_
         path = tmp_path / "changed"
         pq.write_table(changed, path)
         first.unlink()
-        first = first.with_name(f"{digest_of(str(path), store.secret)}.{'0' * 16}.parquet")
+        first = first.with_name(f"{digest_of(str(path), store.secret)}.{first.name.split('.')[1]}.parquet")
         first.write_bytes(path.read_bytes())
     elif damage == "of another ledger":
         (tmp_path / "ledger" / "secret.key").write_bytes(bytes(32))
@@ -157,6 +157,17 @@ def test_an_account_is_entered_in_its_own_ledger_alone(store: EntryStore, tmp_pa
     with pytest.raises(MismatchError):
         reserve(Spending(str(tmp_path / "other"), units=CUSTOMER), account, [note])
     assert len(reserve(Spending(store.url, units=CUSTOMER), account, [note])) == 1
+
+
+def test_an_entry_that_is_gone_is_missed(store: EntryStore, tmp_path: Path) -> None:
+    """Its run left a mark that it was kept; without it, the ledger would let the unit spend the same again."""
+    enter(store, entry_of(tmp_path / "in", ROWS))
+    for entry in (tmp_path / "ledger" / ENTRIES).glob("*.parquet"):
+        entry.unlink()
+    for command in ("show", "verify"):
+        fails(["ledger", command, store.url], "damaged-record", ".kept", "are gone")
+    with refused("damaged-record", ".kept"):
+        enter(store, entry_of(tmp_path / "in", ROWS))
 
 
 def test_an_entry_that_is_withdrawn_meanwhile_is_none(store: EntryStore, tmp_path: Path) -> None:
