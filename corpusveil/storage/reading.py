@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from types import TracebackType
 from typing import Any
@@ -65,17 +67,11 @@ def type_names(types: Sequence[pa.DataType]) -> list[str]:
     return [str(kind).replace("large_", "").replace("_view", "") for kind in types]
 
 
-def kept_types(url: str, columns: Columns) -> Sequence[pa.DataType]:
-    """Return the types of the columns of a shard that are written whole."""
-    with files.open_read(url) as file:
-        return formats.find(formats.form_of(url)).kept_types(file, url, columns)
-
-
 def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
     """Return the types of the first shard that can be read."""
     for shard in shards:
-        with contextlib.suppress(*OF_DATA):  # its task refuses a damaged shard
-            return type_names(kept_types(shard.url, columns))
+        with contextlib.suppress(*OF_DATA), files.open_read(shard.url) as file:  # its task refuses a damaged shard
+            return type_names(formats.find(formats.form_of(shard.url)).kept_types(file, shard.url, columns))
     return []
 
 
@@ -136,17 +132,29 @@ def refuse_first(
     raise BadShardsError(bad)
 
 
+@dataclass(frozen=True, slots=True)
+class OpenShard:
+    """The rows of a task, in ``batches`` to be read once, of the ``file``, which has the keyed digest of the shard.
+
+    ``types`` returns those of the columns that are written whole, before a batch is read.
+    """
+
+    batches: Iterator[Batch]
+    file: KeyedReader
+    types: Callable[[], Sequence[pa.DataType]]
+
+
 @contextlib.contextmanager
-def reading(
-    task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse
-) -> Iterator[tuple[Iterator[Batch], KeyedReader]]:
-    """Open the shard of a task: its rows, to be read once, and the file, for the whole shard's keyed digest then."""
+def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse) -> Iterator[OpenShard]:
+    """Open the shard of a task, whose keyed digest is under ``key``; bad rows are given to ``aside``."""
     form = formats.find(formats.form_of(task.url))
     with files.open_read(task.url) as raw:
-        source = KeyedReader(raw, key)
-        file: Any = source.whole() if form.seeks else source
-        batches = form.batches(file, task.url, columns, task.start, task.stop)
-        yield _sound(batches, task, aside, _lacking(task, columns)), source
+        keyed = KeyedReader(raw, key)
+        file: Any = keyed.whole() if form.seeks else keyed
+        batches = _sound(
+            form.batches(file, task.url, columns, task.start, task.stop), task, aside, _lacking(task, columns)
+        )
+        yield OpenShard(batches, keyed, functools.partial(form.kept_types, file, task.url, columns))
 
 
 def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
@@ -154,8 +162,8 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     if columns.needs is None:
         return []
     asked = dataclasses.replace(columns, keep=columns.needs.columns, others="drop", unit=None, needs=None)
-    with reading(task, asked, aside=skip) as (batches, _):
-        lacking = {bad.number: bad for batch in batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
+    with reading(task, asked, aside=skip) as shard:
+        lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
     return [lacking[number] for number in sorted(lacking)]
 
 

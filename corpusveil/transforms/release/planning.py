@@ -171,7 +171,7 @@ def forecast(run: Run) -> Forecast:
             notes.append(noting.note_of(task))
             record = records.read(f"shards/{task.record_name}", Shard)
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()
-            written += files.size(job.target(task)) or 0
+            written += files.size(job.writes.target(task)) or 0
             taken += task.size * share
         readings = pa.concat_tables([read_table(note, NUMBERS) for note in notes])
         refused, spent, by_unit = (None, {}, ()) if spending is None else _decided(spending, account, notes)
