@@ -31,7 +31,7 @@ from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
-from corpusveil.pipelines.settings.faults import validated
+from corpusveil.pipelines.settings.faults import ended, validated
 from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
@@ -78,7 +78,7 @@ class NamedCall:
         self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
     ) -> UserError:
         given = "" if value is None else f" = {value!r}"
-        return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
+        return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
 
 
 def release(

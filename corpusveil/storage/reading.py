@@ -53,6 +53,20 @@ def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str
     return []
 
 
+def _refuse_nameless(shards: Sequence[InputShard], separator: Separator) -> None:
+    """Raise BadFileError if no file has a line of names, as after an export that failed; workers write some empty."""
+    for shard in shards:
+        try:
+            if names_of(shard, separator):
+                return
+        except OF_DATA:  # the task of a damaged shard refuses it
+            return
+    which = "this file is empty" if len(shards) == 1 else f"this and {len(shards) - 1:,} more files are empty"
+    raise BadFileError(
+        f"{shards[0].url}: {which}, and no line names columns; export again, or leave it out if there are no rows."
+    )
+
+
 def partitions(shards: Sequence[InputShard]) -> list[str]:
     """Return the columns that only folders above shards have, as Hive and Spark write them: ``day=2026-11-01/``."""
     names: dict[str, None] = {}
@@ -83,6 +97,8 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
+    if source.has_separator:
+        _refuse_nameless(shards, columns.separator)
     if columns.others == "keep" and (lost := partitions(shards)):
         raise ConflictError(
             f"keep all: {listed(lost)} would be lost: only the names of folders have their values; name the columns to "

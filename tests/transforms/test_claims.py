@@ -70,7 +70,8 @@ def test_a_gate_that_could_mean_several_things_is_refused(texts: Path) -> None:
         (["epsilon<=1"], "wrong-value", "nats"), (["epsilon=1", "per=token"], "wrong-value", "epsilon"),
         (["cap<=5000", "unit=x"], "wrong-value", "cap-ldp"), (["nats<=14"], "missing-setting", "per"),
         (["nats<=14", "unit=x"], "missing-setting", "per"), (["cap-ldp<=14"], "missing-setting", "unit"),
-        (["nat<=14"], "unknown-name", "nats"), (["nats=14", "per=token"], "wrong-value", "<="),
+        (["nat<=14"], "unknown-name", "nats"), (["price<=1"], "unknown-name", "there are "),
+        (["nats=14", "per=token"], "wrong-value", "<="),
         (["per<=document"], "wrong-value", "per"), (["per"], "wrong-value", "per"), (["per="], "wrong-value", "per="),
         *((["nats<=" + number, "per=token"], "wrong-value", "nats") for number in ("nan", "inf", "-1", "x")),
     ):  # fmt: skip

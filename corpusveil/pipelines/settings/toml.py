@@ -24,7 +24,7 @@ from corpusveil.errors import (
 )
 from corpusveil.pipelines.fields import Setting, declared, listed, named, plain
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.settings.faults import cut, elsewhere, parameters, raised, shown, validated
+from corpusveil.pipelines.settings.faults import cut, elsewhere, ended, parameters, raised, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
@@ -75,7 +75,7 @@ class _Reading:
         section, dot, name = place.partition(".")
         named = f"{section}.{_shown(name)}" if dot else self.name(place)
         given = "" if value is None else f" = {shown(value)}"
-        return kind(f"{self.file}, {named}{given}: {sentence}{'' if sentence.endswith('?') else '.'}")
+        return kind(f"{self.file}, {named}{given}: {ended(sentence)}")
 
 
 def read(file: str) -> Document:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget.budget import in_full
-from corpusveil.errors import BadValueError, UnknownError, UnsetError, nearest
+from corpusveil.errors import BadValueError, UnknownError, UnsetError, listed, nearest
 from corpusveil.transforms.release.manifest import MANIFEST
 
 STATEMENT = "statement.intoto.json"
@@ -72,7 +72,8 @@ class Requirement:
         if field in _AMBIGUOUS:
             raise BadValueError(f"require {field}: {_AMBIGUOUS[field]}.")
         if field not in FIELDS:
-            raise UnknownError(f"require {field}: there is no such field{nearest(field, FIELDS) or '.'}")
+            near = nearest(field, FIELDS) or f"; there are {listed(FIELDS)}."
+            raise UnknownError(f"require {field}: there is no such field{near}")
         if (operator == "<=") != (field in OF):
             right = "<= and a number" if field in OF else "= and a name"
             raise BadValueError(f"require = {text!r}: {field} takes {right}.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from typing import Any
 from corpusveil.display import Card, Shown, rounded_up, several
 from corpusveil.errors import (
     OF_DATA,
+    BadFileError,
     BadValueError,
     ChangedError,
     ConflictError,
@@ -229,6 +231,8 @@ def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verifi
 
 def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
+    if posixpath.basename(release) == MANIFEST and files.is_file(release):
+        raise BadFileError(f"{release}: this is the manifest of a release; give the folder that it lies in.")
     if not files.is_file(files.join(release, MANIFEST)):
         raise NotMadeError(
             f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "
