@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from corpusveil.errors import (
     ConflictError,
     DataError,
     UnknownError,
+    UnsetError,
     UserError,
     nearest,
     of_other_type,
@@ -323,7 +325,14 @@ def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> A
     """
     if isinstance(output, Release):
         return denoise_frame(release, output, text, **given)
-    return denoise_corpus.denoise(release, output, **given)
+    if isinstance(output, PassageRelease):
+        raise ConflictError("denoise: a passage is public text, of which no word was drawn, so none can be denoised.")
+    if not isinstance(release, (str, PathLike)):
+        raise of_other_type("denoise", output, "a frame and the release by words that drew it, or two folders")
+    for name in ("space", "model"):
+        if name not in given:
+            raise UnsetError(f"denoise: {name} is missing; give that of the release, as cv.load_{name}(URL).")
+    return denoise_corpus.denoise(files.as_text(release), files.as_text(output), **given)
 
 
 def demo_space() -> Space:

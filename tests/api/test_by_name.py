@@ -187,6 +187,16 @@ class TestFramesEverywhere:
             assert list(found.columns) == ["name", "body"]
             assert list(found["body"]) == cv.denoise(list(private["body"]), release)
         assert found["body"][0] is None
+        for call, refusal in (
+            (
+                lambda: cv.denoise(private, cv.release(store="en", epsilon=10, key=release.key)),
+                ("conflicting-settings",),
+            ),
+            (lambda: cv.denoise(private, "folder"), ("wrong-type", "denoise")),
+            (lambda: cv.denoise("in", "out"), ("missing-setting", "space")),
+        ):
+            with refused(*refusal):
+                call()
 
 
 def test_what_many_rows_share_is_said_by_a_plan(tmp_path: Path) -> None:
