@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
 from typing import Any, TypeAlias, TypeVar, overload
@@ -133,7 +133,13 @@ def compare(
     Arrow, ``plot()`` a figure of matplotlib, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises
     UserError if there is nothing to compare, and as ``cv.preview``.
     """
-    ways = [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks]
+    for name, given in (("risks", risks), ("epsilons", epsilons)):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise of_other_type(f"cv.compare: {name}", given, "a list of numbers")
+    ways, epsilons = (
+        [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks],
+        list(epsilons),
+    )
     if epsilons:
         settings = _named("cv.compare", None, None, {"store": ENGLISH, "epsilon": epsilons[0]})
         ways.append((settings, list(map(float, epsilons))))

@@ -358,9 +358,10 @@ def _dataset(data: Any, text: str, columns: Columns) -> Frame:
     column = _arrow_table(data.with_format("arrow")[:], text, columns)
     names = [name for name in data.column_names if name not in column.dropped]
     like = data.select_columns(names) if column.dropped else data
+    info = like.info if columns.others == "keep" else type(like.info)(features=like.features)
 
     def back(parts: list[pa.Array]) -> Any:
-        return type(data)(column.back(parts), info=like.info, split=data.split).with_format(**like.format)
+        return type(data)(column.back(parts), info=info, split=data.split).with_format(**like.format)
 
     return dataclasses.replace(column, back=back)
 

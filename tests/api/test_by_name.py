@@ -176,6 +176,9 @@ class TestFramesEverywhere:
             assert [bar.get_width() for bar in axis.patches] == pytest.approx(shares)
         with refused("wrong-value", "cv.compare"):
             cv.compare(given, risks=[], epsilons=[])
+        for wrong in ({"risks": 0.5}, {"epsilons": 8, "risks": []}):
+            with refused("wrong-type", "cv.compare"):
+                cv.compare(given, **wrong)
 
     def test_a_frame_is_denoised_as_a_folder_is(self) -> None:
         """In its type, with all of its columns, by the model that the space ships."""

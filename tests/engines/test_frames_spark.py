@@ -148,6 +148,8 @@ class TestOneColumnChanges:
         out = privatize_frame(frame, release, text="the.text ü", id="i.d", keep="all")
         assert out.schema == frame.schema
         assert out.schema["the.text ü"].metadata == {"comment": "said"}
+        alone = privatize_frame(frame, release, text="the.text ü", id="i.d", keep="c1").schema
+        assert ([field.metadata for field in alone], alone.names) == ([{}, {}], ["the.text ü", "c1"])
         (row,) = out.collect()
         assert row[1] in WORDS
         assert (row[0], *row[2:]) == ("a", 1, 2)

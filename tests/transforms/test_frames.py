@@ -643,7 +643,8 @@ def test_what_describes_a_frame_stays_only_with_all_of_it() -> None:
     frame.columns = pd.CategoricalIndex(frame.columns, name="zzcanary")
     alone = pd.DataFrame({"text": ["aaaa"]})
     alone.attrs["example"] = frame.attrs["example"] = "zzcanary"
-    for given in (table, table.to_batches()[0], frame, alone):
+    data = datasets.Dataset.from_dict({"text": ["aaaa"]}, info=datasets.DatasetInfo(description="zzcanary"))
+    for given in (table, table.to_batches()[0], frame, alone, data):
         assert b"zzcanary" not in pickle.dumps(cv.privatize(given, RELEASE, ids=[1])), type(given)
         assert b"zzcanary" in pickle.dumps(cv.privatize(given, RELEASE, ids=[1], keep="all")), type(given)
 
