@@ -175,7 +175,8 @@ def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") ->
     from pyspark.sql.functions import col, lit
 
     function = spark_function(SparkSession.active(), release, "privatize_column")
-    return function(lit(text), col(id), col(text)).alias(text)
+    named = (col(f"`{name.replace('`', '``')}`") for name in (id, text))  # a dot is no path into a column
+    return function(lit(text), *named).alias(text)
 
 
 def spark_function(spark: Any, release: AnyRelease, name: str) -> Any:

@@ -236,6 +236,8 @@ def denoise_frame(
         model = load_model(named)
     if model is None:
         raise UnsetError("model: the search needs a language model of public text; give one.")
+    if not isinstance(model, LanguageModel):
+        raise of_other_type("model", model, "the model, cv.load_model(URL)")
     denoiser = Denoiser(
         mechanism, release.budget, release.policy, model, search or Search(margin=MARGIN), release.collocations,
         spans=release.spans is not None,

@@ -738,6 +738,17 @@ class TestFunctionsOfColumns:
                 assert lazy.collect(engine=engine).equals(pl.from_arrow(expected))
                 assert lazy.filter(pl.col("id") < 0).collect(engine=engine).is_empty()
 
+    def test_the_name_of_a_column_is_no_pattern_of_polars(self) -> None:
+        for name in ("*", "^.*$", "a.b"):
+            frame = pl.DataFrame({"id": [1, 2], "text": ["aaaa", "aaab"], name: ["aaac", "aaad"]})
+            expected = privatize(frame, RELEASE, "id", name, keep="all")
+            for made in (frame, frame.lazy()):
+                assert made.with_columns(cv.expr(RELEASE, name, "id")).lazy().collect().equals(expected), name
+            assert pl.DataFrame({"t": ["aaaa"], name: [1]}).select(cv.expr(RELEASE, "t", name)).height == 1
+        for wrong in ({"text": 5}, {"id": pl.col("id")}):
+            with refused("wrong-type", *wrong):
+                cv.expr(RELEASE, **wrong)
+
     def test_a_function_that_is_registered_again_has_the_new_release(self) -> None:
         with duckdb.connect() as connection:
             for budget in (1.0, 2.0):
