@@ -197,7 +197,7 @@ class TestFramesEverywhere:
             ),
             (lambda: cv.denoise(private, "folder"), ("wrong-type", "denoise")),
             (lambda: cv.denoise("in", "out"), ("missing-setting", "space")),
-            (lambda: cv.denoise(private, release, model="en"), ("wrong-type", "model")),
+            (lambda: cv.denoise(private, release, text="body", model="en"), ("wrong-type", "model")),
         ):
             with refused(*refusal):
                 call()
