@@ -28,7 +28,7 @@ from corpusveil.errors import (
 )
 from corpusveil.storage.nested import Path, Places, collected, column_of, filled, flat, leaf_type, path_of, refilled
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.values import of_own_rows
+from corpusveil.storage.values import is_string, of_own_rows
 from corpusveil.transforms.identities import column_values
 
 
@@ -103,9 +103,7 @@ def _frame(data: Any, text: str, columns: Columns) -> Frame:
 
 def is_text(kind: pa.DataType) -> bool:
     """Say whether a column of this Arrow type is text: strings of any of its kinds, or a dictionary of them."""
-    if pa.types.is_dictionary(kind):
-        kind = kind.value_type
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind))
+    return is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
 
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
