@@ -44,14 +44,19 @@ def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
     return {
         **{name: NONE if value is None else in_full(value) for name, value in numbers.items()},
         "per": guarantee.get("per", NONE) if "store" in configuration else "token",
-        "unit": ",".join(caps.get("units", ())) or NONE,
+        "unit": _names(caps.get("units", ())),
         "mechanism": configuration["mechanism"]["name"],
         "space": configuration["space"],
         "release": manifest["release"],
         "key": TEST if "warning" in manifest else manifest["key_fingerprint"],
-        "kept": ",".join(name if name.isprintable() else repr(name) for name in configuration["columns"]["keep"])
-        or NONE,
+        "kept": _names(configuration["columns"]["keep"]),
     }
+
+
+def _names(names: Sequence[str]) -> str:
+    """Return names in one line; one that could be taken for none, or for several, is in quotes."""
+    is_clear = [name.isprintable() and "," not in name and name != NONE for name in names]
+    return ",".join(name if clear else repr(name) for name, clear in zip(names, is_clear, strict=True)) or NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,15 +82,15 @@ class Requirement:
         if (operator == "<=") != (field in OF):
             right = "<= and a number" if field in OF else "= and a name"
             raise BadValueError(f"require = {text!r}: {field} takes {right}.")
-        most = _number(value) if field in OF else None
-        if field in OF and (most is None or not 0 <= most < math.inf):
+        most = number_of(value) if field in OF else None
+        if field in OF and (most is None or most == math.inf):
             raise BadValueError(f"require = {text!r}: give a number of nats.")
         return cls(field, value, most)
 
     def unmet(self, claims: Mapping[str, str]) -> str | None:
         """Say how the claims miss this requirement; None if they meet it."""
         claimed = claims.get(self.field, NONE)
-        number = _number(claimed)
+        number = number_of(claimed)
         if self.most is None:
             is_met = self.value in (claimed, *(claimed.split(",") if self.field == "unit" else ()))
         else:
@@ -121,8 +126,10 @@ def statement_of(manifest: Mapping[str, Any], digest: str) -> dict[str, Any]:
     }
 
 
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
+    """Return the number of nats that a text is; None of any other text."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if number >= 0 else None
