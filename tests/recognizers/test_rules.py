@@ -169,8 +169,8 @@ def test_numbers_of_persons_are_found_after_their_word_without_a_checksum() -> N
 def test_addresses_that_are_spelled_for_readers_are_contacts() -> None:
     for address in (
         "anna.k [at] example [dot] com", "anna.k(at)example.com", "anna.k at example dot co dot uk",
-        "anna@example[.]com", "anna.k AT example DOT com", "anna.k[@]example.com", "anna.k @ example.com", "anna.k%40example.com",
-        "anna { at } example { dot } org", "anna at gmail dot com",
+        "anna@example[.]com", "anna.k AT example DOT com", "anna.k[@]example.com", "anna.k @ example.com",
+        "anna.k%40example.com", "anna { at } example { dot } org", "anna at gmail dot com",
     ):  # fmt: skip
         tokens = TOKENIZER.tokenize([f"write to {address} soon"])
         whole, _ = covered(tokens, rules(tokens))
