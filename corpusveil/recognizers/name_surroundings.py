@@ -178,8 +178,8 @@ def speaker_at(
 ) -> Any:
     """Return 1 if what begins a line stands as who speaks in a chat does, 2 if also a time or brackets say so, else 0.
 
-    *Ann: hi*, *[10:12] Ann: hi*, *10:12 - Ann Lee: hi*, *<Ann> hi*, and *Ann 10:12* or *Ann [10:12]* of a line; also
-    ***Ann**: hi*, *10:12 - ~ Ann: hi* and *10:12 From Ann to Everyone*.
+    *Ann: hi*, ***Ann**: hi*, *[10:12] Ann: hi*, *10:12 - ~ Ann Lee: hi*, *10:12 From Ann to Everyone*, *<Ann> hi*, and
+    *Ann 10:12*, *Ann — Today at 10:12* or *Ann (2024-03-12 10:12): hi* of a line.
     """
     behind = last + 1
     while behind < stop and data[starts[behind]] in (0x2A, 0x5D) and starts[behind] == ends[behind - 1]:
@@ -216,6 +216,11 @@ def speaker_at(
     ):
         is_value = behind + 1 < stop and token_classes[behind + 1] == _NUMBER  # Phone: 123
         return 2 if timed else 1 if is_line and not is_value else 0
-    time = behind + (mark == 0x5B)
-    is_time = time + 2 < stop and token_classes[time] == _NUMBER and token_classes[time + 2] == _NUMBER
-    return 2 * (is_line and is_time and data[starts[time + 1]] == 0x3A and starts[time + 2] == ends[time + 1])
+    timed, at = False, behind  # the rest of the line is a time
+    while is_line and at < stop and not breaks(data, ends[at - 1], starts[at]):
+        is_time = token_classes[at] == _NUMBER and at + 1 < stop and data[starts[at + 1]] == 0x3A
+        if token_classes[at] == _WORD and bits[at] & DATE == 0 and ends[at] - starts[at] > 2:
+            return 2 * (timed and data[starts[at - 1]] == 0x3A)
+        timed |= is_time
+        at += 1
+    return 2 * timed

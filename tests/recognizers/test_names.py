@@ -175,6 +175,8 @@ def test_suffixes_firms_words_small_titles_and_speakers(names: Names) -> None:
         "12/03/2024, 10:15 - Zorblat Quux: where is it?": ["Zorblat Quux"], "[10:15] zorblat: hi": ["zorblat"],
         "<zorblat> is it open?": ["zorblat"], "1\n00:00:01,000 --> 00:00:04,000\n<v Zorblat>hi": ["Zorblat"],
         "Zorblat [10:15 AM]\nwhere is it?": ["Zorblat"], "Zorblat: is it open?": ["Zorblat"],
+        "Zorblat — Today at 10:15 AM\nhi": ["Zorblat"], "Zorblat, [12.03.2024 10:15]\nhi": ["Zorblat"],
+        "Zorblat (2024-03-12 10:15): hi": ["Zorblat"], "Zorblat 3 weeks ago at 10:15": [], "Kick-off 10:15": [],
         "10:15 - ~\u202fZorblat: hi": ["Zorblat"], "[Zorblat]: hi\n**Quuxley**: ok": ["Zorblat", "Quuxley"],
         "10:15:22 From Zorblat Quux to Everyone: hi": ["Zorblat Quux"], "at 7:40 am from Sacramento to Anaheim": [],
         "20/6/2017 8:28 p. m. - Zorblat: hi": ["Zorblat"], "[31/12/2019, 2:14:40 a.m.] Zorblat: hi": ["Zorblat"],
