@@ -168,12 +168,7 @@ def _name_at(
     if parts == 1 and bit & DATE and cue < ALONE and is_date(token_classes, bits, t, begin, stop):
         return np.int64(-1)
     speaks = speaker_at(data, starts, ends, token_classes, bits, t, last, begin, stop)
-    if (
-        speaks
-        and (strange > 0 or (listed and speaks > 1))
-        and (usuals if speaks > 1 else words) == 0
-        and others < parts
-    ):
+    if speaks and (strange > 0 or (listed and speaks > 1)) and usuals == 0 and others < parts:
         return last
     if cue >= ALONE:
         alone = parts == 1 and bit & (PLAIN | OTHER) != 0
@@ -181,12 +176,9 @@ def _name_at(
         is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
         is_name &= parts > 1 or bit & DATE == 0
     elif cue:
-        is_name |= (
-            listed or strange > 0 or (cue == TOLD and (parts > 1 or usuals == 0)) or (cue != TOLD and not follows)
-        )
-        is_name |= (
-            cue == TOLD and t - 2 >= begin and ends[t - 2] - starts[t - 2] == 4 and data[starts[t - 2]] | 0x20 == 0x6E
-        )
+        is_called = t - 2 >= begin and ends[t - 2] - starts[t - 2] == 4 and data[starts[t - 2]] | 0x20 == 0x6E  # name
+        is_called |= parts > 1 or usuals == 0  # not this is Amazing
+        is_name |= listed or strange > 0 or (is_called if cue == TOLD else not follows)
         is_name &= others < parts or cue in (CLOSED, HEADER)  # not in "I am English", "hello London"
     else:
         if begins and t > begin and strange:  # the last word

@@ -194,9 +194,8 @@ def speaker_at(
     is_time = at - 1 > begin and token_classes[at] == _NUMBER and data[ends[at - 1] - 1] == 0x3A
     timed = before == 0x5D or (is_time and starts[at] == ends[at - 1])
     clock = at - (at > begin and data[starts[at]] == 0x2E)  # am, PM, p. m.
-    timed |= (
-        before != 0x3C and clock > begin and ends[clock] - starts[clock] <= 2 and data[ends[clock] - 1] | 32 == 0x6D
-    )
+    is_half = clock > begin and ends[clock] - starts[clock] <= 2 and data[ends[clock] - 1] | 0x20 == 0x6D
+    timed |= before != 0x3C and is_half
     if behind >= stop or breaks(data, ends[behind - 1], starts[behind]) or sent:
         return 2 * (sent and timed)
     mark = data[starts[behind]]
@@ -209,11 +208,8 @@ def speaker_at(
         ):
             return 0
         return 2 * (at < begin or breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
-    if (
-        mark == 0x3A
-        and starts[behind] == ends[behind - 1]
-        and (behind + 1 == stop or starts[behind + 1] > ends[behind])
-    ):
+    is_apart = behind + 1 == stop or starts[behind + 1] > ends[behind]
+    if mark == 0x3A and starts[behind] == ends[behind - 1] and is_apart:
         is_value = behind + 1 < stop and token_classes[behind + 1] == _NUMBER  # Phone: 123
         return 2 if timed else 1 if is_line and not is_value else 0
     timed, at = False, behind  # the rest of the line is a time

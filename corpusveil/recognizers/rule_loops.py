@@ -103,15 +103,15 @@ def _mark(data: Any, start: int, end: int, touches: Any, endings: Any) -> Any:
     byte = data[start]
     if byte == 0x40:
         return CONTACT if (touches and data[start - 1] == 0x22) or end - start == 1 else -1
-    if byte == 0x28 or byte == 0x5B or byte == 0x7B:  # anna (at) example [dot] com
-        first: Any = end + (end < data.size and data[end] == 0x20)
-        at: Any = first
-        while at < min(first + 4, data.size) and (data[at] == 0x2E or data[at] >= 0x40) and data[at] != 0x5D:
-            at += 1
-        is_word = (
-            at - first > 1 and data[at - 1] | 0x20 == 0x74 and data[first] | 0x20 == (0x61 if at - first == 2 else 0x64)
-        )
-        return CONTACT if is_word or (at - first == 1 and data[first] in (0x2E, 0x40)) else -1
+    if byte == 0x28 or byte | 0x20 == 0x7B:  # anna (at) example [dot] com
+        if end + 6 > data.size:
+            return -1
+        at = end + (data[end] == 0x20)
+        is_at, is_dot = data[at] | 0x20 == 0x61, data[at] | 0x20 == 0x64
+        size = 1 if data[at] in (0x2E, 0x40) else 2 if is_at else 3
+        stop = at + size + (data[at + size] == 0x20)
+        is_whole = size == 1 or ((is_at or is_dot) and data[at + size - 1] | 0x20 == 0x74)
+        return CONTACT if is_whole and data[stop] in (0x29, 0x5D, 0x7D) else -1
     if byte == 0x3A:  # two colons, or seven
         colons = 8 if end < data.size and data[end] == 0x3A else 1
         for k in range(end, min(end + 32, data.size)):
@@ -156,8 +156,8 @@ def _put(out: Any, n: Any, start: int, end: int, kind: int, form: int) -> Any:
 
 @called
 def _numbers(
-    data: Any, tokens: Any, where: Any, t: int, start: int, iban: Any, born: int, phones: int, words: Any, forms: Any,
-    out: Any, n: Any,
+    data: Any, tokens: Any, where: Any, t: int, start: int, iban: Any, phones: int, words: Any, forms: Any, out: Any,
+    n: Any,
 ) -> Any:  # fmt: skip
     """Write the candidates that begin with the group of characters at ``start``, in token t; return how many there are.
 
@@ -216,10 +216,11 @@ def _numbers(
                 usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
                 usual |= data[start] == 0x30 and data[start + 1] == 0x30 and digits >= 9
                 if asked == -2:
-                    asked = _word_before(data, tokens, begin, t, np.int64(3), born, phones, words)
-                    if asked >= 0 and _word_before(data, tokens, asked, t, np.int64(3), phones, _ALL, words) >= 0:
-                        asked = np.int64(-1)
-                    if asked >= 0 and _word_before(data, tokens, asked, t, np.int64(3), np.int64(0), born, words) >= 0:
+                    asked = _word_before(data, tokens, begin, t, np.int64(3), phones, _ALL, words)
+                    if (
+                        asked >= 0
+                        and _word_before(data, tokens, asked, t, np.int64(3), np.int64(0), phones, words) >= 0
+                    ):
                         asked = np.int64(-1)
                 if usual or asked >= 0:
                     n = _put(out, n, begins - (opened and brackets > 0), stop, PHONE, np.int64(asked >= 0))
@@ -241,7 +242,7 @@ def scan(
     """Write start, end, kind and form of each candidate to ``out``, int64 [N, 4], while there is room; return N.
 
     ``forms`` int64 are those of national ids. Of the words before numbers, those below ``ids`` are of ids, those from
-    there to below ``born`` of birth, and those from there to below ``phones`` of phones.
+    there to below ``born`` of birth, and those from ``phones`` on of phones.
     """
     n, document, birth = np.int64(0), np.int64(0), np.int64(-1)
     starts, ends, kinds = tokens
@@ -276,7 +277,7 @@ def scan(
             continue
         where, stop = (first, behind, begin), np.int64(ends[t])
         while start < stop:
-            n = _numbers(data, tokens, where, t, start, iban, born, phones, words, forms, out, n)
+            n = _numbers(data, tokens, where, t, start, iban, phones, words, forms, out, n)
             while start < stop and data[start] != 0x2C and data[start] != 0x2E:
                 start += 1
             start += 1

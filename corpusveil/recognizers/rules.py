@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib
 import ipaddress
+import itertools
 import re
 from importlib import resources
 from typing import Any
@@ -104,11 +105,10 @@ def _package(name: str) -> Any:
 @functools.cache
 def _tables() -> tuple[Any, ...]:
     """Return the arguments of the loop that are the same at each call."""
-    texts = (ID_WORDS, BIRTH_WORDS, PHONE_WORDS, LABELS, ENDINGS + WORDLIKE)
-    ids, born, phone, labels, endings = (text.split() for text in texts)
-    before, after = (WordTable.of_words(words).arrays for words in (ids + born + phone + labels, endings))
-    lengths = np.cumsum([len(ids), len(born), len(phone)]).tolist()
-    return np.array(sorted(_forms()), np.int64), *lengths, before, after
+    texts = (ID_WORDS, BIRTH_WORDS, LABELS, PHONE_WORDS, ENDINGS + WORDLIKE)
+    *before, endings = (text.split() for text in texts)
+    words = (WordTable.of_words(words).arrays for words in ([*itertools.chain(*before)], endings))
+    return np.array(sorted(_forms()), np.int64), *np.cumsum([*map(len, before[:3])]).tolist(), *words
 
 
 @functools.cache
