@@ -260,8 +260,8 @@ def again(
         free = first
         for t in range(begin, stop if count > 0 else begin):
             bit = bits[t]
-            if token_classes[t] != _WORD or bit & NEVER or (cases[t] == 0 and bit & KNOWN and bit & GIVEN == 0):
-                continue
+            if (cases[t] == 0 and bit & (KNOWN | GIVEN) == KNOWN) or bit & NEVER or token_classes[t] != _WORD:
+                continue  # as nearly all
             is_named, is_usual = bit & (GIVEN | FAMILY) != 0, bit & (PLAIN | OTHER) != 0
             if cases[t] != 2 and (is_usual or (bit & KNOWN and not is_named)):
                 continue
