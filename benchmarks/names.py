@@ -224,7 +224,8 @@ def _values(rng: random.Random) -> dict[str, Callable[[], Any]]:
         "card": lambda: " ".join(re.findall("....", fake.credit_card_number("visa16")))
         if rng.random() < 0.5 else fake.credit_card_number("mastercard"),
         "ip": fake.ipv4_public, "ssn": fake["en_US"].ssn,
-        "nino": lambda: f"AB{rng.randrange(10**6):06d}{rng.choice('ABCD')}", "phone": lambda: phone("+"), "phone00": lambda: phone("00"),
+        "nino": lambda: f"AB{rng.randrange(10**6):06d}{rng.choice('ABCD')}",
+        "phone": lambda: phone("+"), "phone00": lambda: phone("00"),
         "url": lambda: f"https://{fake.domain_name()}/a", "web": lambda: f"www.{fake.domain_name()}",
         "domain": lambda: f"{fake.user_name()}.com", "d": lambda: str(fake.date_of_birth(minimum_age=20)),
     }  # fmt: skip
