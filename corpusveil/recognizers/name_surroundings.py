@@ -178,8 +178,8 @@ def speaker_at(
 ) -> Any:
     """Return 1 if what begins a line stands as who speaks in a chat does, 2 if also a time or brackets say so, else 0.
 
-    *Ann: hi*, ***Ann**: hi*, *[10:12] Ann: hi*, *10:12 - ~ Ann Lee: hi*, *10:12 From Ann to Everyone*, *<Ann> hi*, and
-    *Ann 10:12*, *Ann — Today at 10:12* or *Ann (2024-03-12 10:12): hi* of a line.
+    *Ann: hi*, *> Ann: hi*, ***Ann**: hi*, *[10:12] Ann: hi*, *10:12 - ~ Ann Lee: hi*, *10:12 From Ann to Everyone*,
+    *<Ann> hi*, and *Ann 10:12*, *Ann — Today at 10:12* or *Ann (2024-03-12 10:12): hi* of a line.
     """
     behind = last + 1
     while behind < stop and data[starts[behind]] in (0x2A, 0x5D) and starts[behind] == ends[behind - 1]:
@@ -188,6 +188,7 @@ def speaker_at(
     t -= sent
     while t > begin and (data[starts[t - 1]] == 0x7E or (behind > last + 1 and data[starts[t - 1]] in (0x2A, 0x5B))):
         t -= 1
+    t -= t > begin and data[starts[t - 1]] == 0x3E and (t - 1 == begin or breaks(data, ends[t - 2], starts[t - 1]))
     before = data[starts[t - 1]] if t > begin and token_classes[t - 1] == _PUNCTUATION else 0
     is_line: Any = t == begin or breaks(data, ends[t - 1], starts[t])
     at = t - 2 if (before == 0x2D and starts[t] > ends[t - 1]) or before == 0x3C else t - 1

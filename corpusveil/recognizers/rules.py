@@ -57,7 +57,8 @@ order pedido rechnung rechnungsnummer ref reference serial sku ticket tracking
 """Words for other numbers: after one of these, an earlier word for phones says nothing of a number."""
 MONTHS = """
 jan feb mar apr may jun jul aug sep oct nov dec mär mai okt dez jän fév fev avr jui aoû déc ene abr ago dic gen mag giu
-lug set ott out mrt maa mei maj sty lut kwi cze lip sie wrz paź lis gru aou des oca şub nis haz tem ağu eyl eki kas ara
+lug set ott out mrt mrz maa mei maj sty lut kwi cze lip sie wrz paź lis gru aou des oca şub nis haz tem ağu eyl eki
+kas ara
 """
 """How months begin, in some languages."""
 ENDINGS = """
@@ -153,7 +154,8 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     insured, taxed = r"[A-Z]{2}(?:[ -]?\d\d){3}[ -]?[A-D]", r"[A-Z]{5}\d{4}[A-Z]"
     number = r"[A-Z]{0,5}(?!(?:19|20)\d\d[ -])\d(?:[ -]?\d){6,13}[A-Z]?"
     between = r"""[\s,:;()*"'=_|>\[\]#.-]"""
-    person = rf"(?i)\A(?:{between}{{1,3}}{letter}{{1,15}}){{0,3}}?{between}{{1,6}}({insured}|{number}|{taxed})(?!\w)"
+    named_so = r"(?:card|code|est?|id|is|ist|no|nr|num|number|nummer|numero|was)"
+    person = rf"(?i)\A(?:{between}{{1,3}}{named_so}){{0,3}}?{between}{{1,6}}({insured}|{number}|{taxed})(?!\w)"
     plain, every = ("|".join((text + text.upper()).split()) for text in (ENDINGS, ENDINGS + WORDLIKE))
     label, path = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.", r"""/[^\x00-\x20"<>]*[^\x00-\x20"<>!'),.:;?]|/"""
     domain = (

@@ -162,7 +162,14 @@ def test_numbers_of_persons_are_found_after_their_word_without_a_checksum() -> N
         "passport no. {}, valid": "L8471209", '{{"ssn":"{}"}}': "536228726", "ssn# {}": "536904399",
     }.items():  # fmt: skip
         assert found([text.format(value)]) == [[("national_id", value)]], text
-    for text in ("the security of 12 states", "a pan of 30 cm, 1200000 sold", "insurance 2019-2020", "a sin in 1984"):
+    for text in (
+        "the security of 12 states",
+        "a pan of 30 cm, 1200000 sold",
+        "insurance 2019-2020",
+        "a sin in 1984",
+        "security patch KB5034441",
+        "the sin of 1234567 people",
+    ):
         assert found([text]) == [[]], text
 
 
