@@ -104,14 +104,13 @@ def _mark(data: Any, start: int, end: int, touches: Any, endings: Any) -> Any:
     if byte == 0x40:
         return CONTACT if (touches and data[start - 1] == 0x22) or end - start == 1 else -1
     if byte == 0x28 or byte | 0x20 == 0x7B:  # anna (at) example [dot] com
-        if end + 6 > data.size:
-            return -1
-        at = end + (data[end] == 0x20)
+        last = np.int64(data.size - 1)
+        at = min(end + (data[min(end, last)] == 0x20), last)
         is_at, is_dot = data[at] | 0x20 == 0x61, data[at] | 0x20 == 0x64
         size = 1 if data[at] in (0x2E, 0x40) else 2 if is_at else 3
-        stop = at + size + (data[at + size] == 0x20)
-        is_whole = size == 1 or ((is_at or is_dot) and data[at + size - 1] | 0x20 == 0x74)
-        return CONTACT if is_whole and data[stop] in (0x29, 0x5D, 0x7D) else -1
+        behind = min(at + size, last)
+        is_whole = size == 1 or ((is_at or is_dot) and data[behind - 1] | 0x20 == 0x74)
+        return CONTACT if is_whole and data[min(behind + (data[behind] == 0x20), last)] in (0x29, 0x5D, 0x7D) else -1
     if byte == 0x3A:  # two colons, or seven
         colons = 8 if end < data.size and data[end] == 0x3A else 1
         for k in range(end, min(end + 32, data.size)):
