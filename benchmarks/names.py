@@ -3,7 +3,7 @@
 ``python -m benchmarks names [--rows N] [--alarms TEXTS.json] [--forms]``. Names are Faker's: the commonest of the
 United States, rare ones of which no part is on a list that ships, and foreign ones. TEXTS.json has public texts by
 kind, each with the (start, end) of its persons as another recognizer sees them. ``--forms`` measures the forms of
-forms.txt instead, which were written before the rules that find them.
+forms.txt instead, most of which were written before the rules that find them.
 """
 
 import argparse
