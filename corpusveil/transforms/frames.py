@@ -307,7 +307,11 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
             made.columns, made.attrs = list(made.columns), {}
         return made.reset_index(drop=True) if index is None else made.set_axis(index)
 
-    column = lambda name: column_values(data.iloc[:, _place(names, name)], name)  # noqa: E731 - one of four such
+    def column(name: str) -> Any:
+        return column_values(
+            data.index.get_level_values(name) if name in of_index else data.iloc[:, _place(names, name)], name
+        )
+
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
 
 

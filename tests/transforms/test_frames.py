@@ -801,3 +801,11 @@ class TestFunctionsOfColumns:
             with pytest.raises(Exception, match=sentence) as caught:
                 pl.DataFrame(frame, strict=False).lazy().with_columns(cv.expr(RELEASE)).collect()
             assert "zzcanary" not in str(caught.value), sentence
+
+
+def test_a_level_of_the_index_is_a_column_by_its_name() -> None:
+    """As it is after reset_index: set_index("id") is what many do first."""
+    rows = pd.DataFrame({"id": [7, 9], "unit": ["a", "b"], "text": ["The river was cold."] * 2})
+    expected = cv.privatize(rows, RELEASE, ids="id")["text"].tolist()
+    for index in ("id", ["unit", "id"]):
+        assert cv.privatize(rows.set_index(index), RELEASE, ids="id")["text"].tolist() == expected
