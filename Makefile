@@ -25,7 +25,8 @@ help: ## say what each target does
 setup: ## make .venv; nothing when it is there and complete
 	@sh scripts/setup.sh
 
-demo: setup ## release bundled text by passages and by words, on every engine here, and write demo-output/index.html
+demo: ## release bundled text by passages and by words, on every engine here, and write demo-output/index.html
+	@sh scripts/setup.sh demo
 	@$(BIN)/corpusveil demo
 
 check: lint ## lint, then the quick tests of the rooms that need no Java, cluster or store; about two minutes

@@ -1,4 +1,4 @@
-"""Privatize text corpora of any size with word-level metric differential privacy."""
+"""Replace private text by public text, or each word by a random one near it, with differential privacy."""
 
 from __future__ import annotations
 

@@ -215,10 +215,10 @@ def nearest(name: object, known: Iterable[str]) -> str:
     """Return the nearest of known names as the end of a sentence, or nothing: the shortest that begins like this."""
     import difflib
 
-    names = list(known)
-    begins = sorted((each for each in names if name and each.startswith(str(name))), key=len)
-    near = begins or difflib.get_close_matches(str(name), names, 1, 0.65)
-    return f"; did you mean {near[0]}?" if near else ""
+    names, given = {each.casefold(): each for each in reversed(list(known))}, str(name).casefold()
+    begins = sorted((each for each in names if given and each.startswith(given)), key=len)
+    near = begins or difflib.get_close_matches(given, names, 1, 0.65)
+    return f"; did you mean {names[near[0]]}?" if near else ""
 
 
 def existing(name: object, columns: Iterable[object]) -> str:

@@ -2,6 +2,7 @@
 # Makes .venv, complete and in the versions of uv.lock, out of nothing but a Python and pip: no root, no ensurepip; and
 # compiles the loops that the first use would wait for.
 # Does nothing when that is done already; may be stopped anywhere and started again. PYTHON names the interpreter.
+# With the argument "demo" it installs what a user of the package has, in half of the time; without, what tests need too.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -9,7 +10,8 @@ UV_VERSION=0.13.8
 OLDEST_JAVA=17
 WANTED="Python 3.11, 3.12 or 3.13"
 SUITS='import sys; sys.exit(not (3, 11) <= sys.version_info[:2] < (3, 14))'
-STAMP=.venv/.set-up
+PART=${1:-all}
+STAMP=.venv/.set-up-$PART
 
 say() { printf 'set-up: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
@@ -85,8 +87,10 @@ install_with_pip() {
     # shellcheck disable=SC2086
     "$uv" export --quiet --frozen --offline --no-cache --no-emit-workspace $extras --output-file .tools/requirements.txt \
         >/dev/null
+    set -- --editable . --editable ./spaces/en
+    [ "$PART" = demo ] || set -- "$@" --editable ./evaluate
     run_pip --python .venv/bin/python install --quiet --no-deps --require-hashes --requirement .tools/requirements.txt &&
-        run_pip --python .venv/bin/python install --quiet --no-deps --editable . --editable ./evaluate --editable ./spaces/en
+        run_pip --python .venv/bin/python install --quiet --no-deps "$@"
 }
 
 mkdir -p .tools
@@ -95,16 +99,20 @@ if command -v flock >/dev/null 2>&1; then # two makes at once: the second waits 
     flock 9
 fi
 now=$(state)
-before=$(cat "$STAMP" 2>/dev/null || :)
-if [ "$before" = "$now" ] && [ -x .venv/bin/python ] && [ -x .venv/bin/corpusveil ]; then exit 0; fi
+if [ -x .venv/bin/python ] && [ -x .venv/bin/corpusveil ]; then
+    for stamp in "$STAMP" .venv/.set-up-all; do
+        if [ "$(cat "$stamp" 2>/dev/null)" = "$now" ]; then exit 0; fi
+    done
+fi
+before=$(cat .venv/.set-up-* 2>/dev/null || :)
 
 unset VIRTUAL_ENV PYTHONHOME PYTHONPATH UV_PYTHON UV_PROJECT UV_WORKING_DIR || :
 export UV_PROJECT_ENVIRONMENT=.venv UV_PYTHON_DOWNLOADS=never
 
 # A tree that was moved or copied: the environment's scripts still name the old place.
-if [ -e .venv ] && [ -n "$before" ] && [ "${before#*
+if [ -e .venv ] && [ -n "$before" ] && [ "${before##*
 }" != "$PWD" ]; then discard_venv; fi
-rm -f "$STAMP"
+rm -f .venv/.set-up-*
 
 if suits .venv/bin/python && [ -z "${PYTHON-}" ]; then
     python=$PWD/.venv/bin/python
@@ -115,7 +123,8 @@ if { [ -e .venv ] || [ -L .venv ]; } && [ "$(base_of .venv/bin/python)" != "$(ba
 pip_python=$(find_pip)
 find_uv
 
-extras="--extra en --extra spark --extra connect --extra beam --extra dataflow --extra s3"
+extras="--extra en --extra spans --extra spark --extra beam"
+if [ "$PART" = demo ]; then extras="--no-dev $extras"; else extras="$extras --extra connect --extra dataflow --extra s3"; fi
 java_is_new_enough || extras="$extras --extra jre"
 
 say "making .venv with $("$python" --version) ($extras); the first time takes a few minutes"

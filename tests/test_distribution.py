@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -127,6 +128,28 @@ def install(interpreter: Path, *what: str) -> None:
         (uv,) = sorted((ROOT / ".tools").glob("uv-*/bin/uv"))[-1:]
         command = [str(uv), "pip", "install", "--quiet", "--python", str(interpreter), *what]
     subprocess.run(command, check=True)
+
+
+@pytest.mark.packaged
+def test_set_up_by_pip_has_the_packages_of_the_lock_where_uv_reaches_no_index(tmp_path: Path) -> None:
+    """Behind a proxy, a mirror or a certificate that pip alone knows of: with uv's own fetching turned off."""
+    clone = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(clone)], check=True)
+    away = {**os.environ, "UV_OFFLINE": "1", "UV_CACHE_DIR": str(tmp_path / "cache"), "HOME": str(tmp_path)}
+    done = subprocess.run(
+        ["sh", "scripts/setup.sh", "demo"], cwd=clone, env=away, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "fetching the same ones with pip" in done.stderr
+    listed = subprocess.run(
+        [clone / ".venv" / "bin" / "python", "-c",
+         "from importlib.metadata import distributions as d; print(*(f'{x.name} {x.version}' for x in d()), sep='|')"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    installed = {re.sub(r"[-_.]+", "-", pair).lower() for pair in listed.stdout.strip().split("|")}
+    locked = {re.sub(r"[-_.]+", "-", f"{package['name']} {package['version']}") for package in LOCK["package"]}
+    assert {"pyspark", "apache-beam", "corpusveil"} <= {pair.partition(" ")[0] for pair in installed}
+    assert installed - locked == set()
 
 
 @pytest.mark.packaged

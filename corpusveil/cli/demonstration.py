@@ -72,16 +72,17 @@ def demonstrate(output: str) -> None:
     own = _texts(_shards(folder / "passages-own-store"))
     _print_beside([before, own], shown[1 : TOLD + 1])
     page = folder / "index.html"
-    heads = ("Before", "A passage for a passage", "Words, drawn", "A passage of another kind of text")
+    heads = ("Before", "A passage for a passage", "Words, drawn", "A passage of an encyclopedia")
     table = Block(
         f"{len(shown)} texts, before and after", heads=heads,
         rows=[[texts[id] for texts in (before, passages, words, own)] for id in shown],
-        notes=[NO_AUTHOR, *([] if risk is None else [f"Words: {risk.sentence()}."])],
+        notes=[NO_AUTHOR, KIND, *([] if risk is None else [f"Words: {risk.sentence().removeprefix('Risk: ')}."])],
     )  # fmt: skip
     page.write_text(render_blocks("What corpusveil does to text", INTRODUCTION, [table, *FILES]), encoding="utf-8")
     print(f"\nOpen {page.absolute()}: {len(shown)} texts before and after, and what may be published.")
 
 
+KIND = "The last column is from a store of articles of an encyclopedia (own-store.toml), a kind of text unlike these."
 INTRODUCTION = (
     "The texts are public: reviews and news that gensim ships. Had they been private, this page would be, too, since "
     "it shows them."

@@ -17,7 +17,7 @@ from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
 from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
-from corpusveil.pipelines.settings.faults import cut, validated
+from corpusveil.pipelines.settings.faults import cut, ended, validated
 
 _PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
 MOST_USED = "Most used"
@@ -46,7 +46,7 @@ class CommandCall:
         """Return an error of an option; a rule of a whole section names its settings itself."""
         given = "" if value is None else f" {typed(value)}"
         named = f"{self.name(place)}{given}: " if "." in place else ""
-        return kind(f"{named}{sentence.replace('this key', 'this option')}{'' if sentence.endswith('?') else '.'}")
+        return kind(f"{named}{ended(sentence.replace('this key', 'this option'))}")
 
 
 def typed(value: Any) -> str:

@@ -93,7 +93,8 @@ def _single(name: str, function: Any) -> Any:
 app = typer.Typer(
     name="corpusveil",
     cls=_Commands,
-    help="Privatize text corpora of any size with word-level metric differential privacy.",
+    help="Replace private text by public text (passages), or each word by a random one near it (words), with "
+    "differential privacy. Begin with: corpusveil preview FILE --store en --epsilon 10",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,

@@ -47,12 +47,12 @@ class ShardStage(Stage[S]):
         Raises UserError for an invalid row.
         """
         read["documents"] = 0
-        with reading(task, Columns(self.text)) as (batches, source):
-            for batch in batches:
+        with reading(task, Columns(self.text)) as shard:
+            for batch in shard.batches:
                 texts = batch.texts.drop_null()
                 read["documents"] += len(texts)
                 yield texts
-            read["digest"] = source.digest()
+            read["digest"] = shard.file.digest()
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:

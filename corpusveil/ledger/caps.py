@@ -127,6 +127,14 @@ class Spending:
         caps = {name: getattr(self.caps, name) for name in CAPS if name in held}
         return {"caps": {"units": [f"{unit.name}{inside}" for unit in self.units], **caps}} if caps else {}
 
+    def doubts(self) -> list[str]:
+        """Return warnings about caps that hold less than a caller may think."""
+        if self.caps == Caps():
+            return ["no cap: this release is counted, and nothing is refused; give caps with every release."]
+        if self.caps.ldp is None:
+            return ["cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."]
+        return []
+
     def promises(self) -> list[str]:
         """Say what the caps promise about units, once the ledger has admitted a run."""
         gone = (
@@ -276,8 +284,11 @@ def _over(
 
 
 def metric_names(kinds: Iterable[tuple[About, bool]]) -> dict[str, str]:
-    """Return readable names of metrics: a mechanism and its space, and a number if two have the same name."""
-    names = {about.metric: f"{about.mechanism} on space {about.space[:8]}" for about, _ in kinds}
+    """Return readable names of metrics: a mechanism and its space or store, and a number if two have the same name."""
+    of = {"passage-exchange": "store"}
+    names = {
+        about.metric: f"{about.mechanism} on {of.get(about.mechanism, 'space')} {about.space[:8]}" for about, _ in kinds
+    }
     times = Counter(names.values())
     return {metric: name if times[name] == 1 else f"{name}, metric {metric[:8]}" for metric, name in names.items()}
 

@@ -6,6 +6,7 @@ import contextlib
 import os
 import tempfile
 import uuid
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -198,7 +199,7 @@ class LedgerSummary(Shown):
             if self.of_one_unit
             else {"total": "epsilons of a document", "largest": "of a token"}
         )
-        heads |= {"documents": "documents drawn", "words": "replaced words"}
+        heads |= {"documents": "documents drawn", "words": "replaced words or pieces"}
         columns = ("date", "namespace", "release", "column", "metric", "documents", "words", *READING_NAMES)
         lines = [{**line, "metric": self.names[line["metric"]]} for line in self.releases]
         table = Table(
@@ -316,4 +317,7 @@ def require_ledger(
         return None
     if not isinstance(value, Ledger):
         raise of_other_type("ledger", value, "cv.Ledger(URL, cap=...)")
-    return value.spending(unit, namespace)
+    spending = value.spending(unit, namespace)
+    for sentence in spending.doubts():
+        warnings.warn(sentence, stacklevel=3)
+    return spending

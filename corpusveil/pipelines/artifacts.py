@@ -271,8 +271,8 @@ def _language(flow: CollocationsSettings) -> str | None:
 
 
 def _texts(flow: CollocationsSettings) -> Iterator[str | None]:
-    with reading(plan(find_shards(flow.input), None, None)[0], Columns(flow.text)) as (batches, _):
-        for batch in batches:
+    with reading(plan(find_shards(flow.input), None, None)[0], Columns(flow.text)) as shard:
+        for batch in shard.batches:
             yield from batch.texts.to_pylist()
 
 

@@ -213,8 +213,8 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
     first: list[Row] = []
-    with reading(task, columns.drawn, aside=refuse) as (batches, _):
-        for batch in batches:
+    with reading(task, columns.drawn, aside=refuse) as shard:
+        for batch in shard.batches:
             documents = documents_of(batch, columns, name, task)
             texts, units = batch.texts.to_pylist(), documents.scopes
             known = documents.known or [()] * len(texts)

@@ -7,7 +7,6 @@ from typing import Any
 
 from corpusveil.display import several
 from corpusveil.errors import CapError, listed
-from corpusveil.ledger.caps import Caps
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
@@ -18,7 +17,7 @@ from corpusveil.storage.records import Records
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.pages import UNKNOWN
+from corpusveil.transforms.release.pages import UNKNOWN, public_page
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release
@@ -48,15 +47,8 @@ def privatize(
         if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
-            if spending.caps == Caps():
-                later.warn(
-                    "warning: no cap: this release is counted, and nothing is refused; give caps with every release."
-                )
-    caps = Caps() if spending is None else spending.caps
-    if caps.ldp is None and caps != Caps():
-        later.warn(
-            "warning: cap and cap_token add up within one metric. Set cap_ldp as well, which holds over all metrics."
-        )
+            for line in spending.doubts():
+                later.warn(f"warning: {line}")
     engine = engine or plan.engine.make()
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
@@ -113,8 +105,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     """Say what was released, and which columns are copied, outside every guarantee, and which are not."""
     counts, shards, columns, output = outcome.counts, outcome.shards, plan.run.reads.columns, plan.run.writes.url
     sizes = f"{several(shards, 'shard')}, {several(counts.documents, 'document')}"
-    unit = "piece" if isinstance(plan.run.release, PassageRelease) else "token"
-    sizes += f", {several(counts.tokens_written, unit)}"
+    sizes += f", {several(counts.tokens_written, plan.run.release.counted)}"
     if outcome.finished_before:
         watch.say(f"{output}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:
@@ -122,12 +113,15 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     if counts.quarantined:
         rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
         watch.warn(f"warning: {rows} set aside in the private records.")
+    elif not counts.documents:
+        watch.warn("warning: no document was found in the input.")
     if isinstance(plan.run.release, Release):
         words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
         watch.confide(f"{words} (private; a ledger counts these).")
     tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
     watch.say(f"content sha256 {outcome.content_sha256}")
-    watch.say(f"private records (do not publish): {plan.run.writes.records}")
+    page = f" and {public_page(output)}" if plan.run.writes.page else ""
+    watch.say(f"to publish: {output}{page}; never {plan.run.writes.private.url}, the private records")
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.whole)
         watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")
@@ -146,6 +140,7 @@ def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, exp
         watch.warn(NOT_PRIVATE)
     if isinstance(release, PassageRelease):
         guarantee = release.guarantee()
+        watch.say(release.law())
         watch.say(f"Guarantee: {release.in_brief()}")
         for line in guarantee.notes if explain else ():
             watch.say(f"- {line}")
@@ -159,7 +154,10 @@ def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, exp
         share, examples = _shares_by_length(release)
         watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
     if share > NEARLY_ALL:
-        watch.warn(f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged.")
+        watch.warn(
+            f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged. Did you mean passages "
+            "(store en), or a risk, such as 0.5?"
+        )
     guarantee = release.guarantee()
     if guarantee.holds:
         watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")

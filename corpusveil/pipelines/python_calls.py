@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from os import PathLike
 from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from corpusveil.errors import (
     ConflictError,
     DataError,
     UnknownError,
+    UnsetError,
     UserError,
     nearest,
     of_other_type,
@@ -31,7 +33,7 @@ from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
-from corpusveil.pipelines.settings.faults import validated
+from corpusveil.pipelines.settings.faults import ended, validated
 from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
@@ -78,7 +80,7 @@ class NamedCall:
         self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
     ) -> UserError:
         given = "" if value is None else f" = {value!r}"
-        return kind(f"{self.call}: {self.name(place)}{given}: {sentence.replace('this key', 'this argument')}.")
+        return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
 
 
 def release(
@@ -131,7 +133,13 @@ def compare(
     Arrow, ``plot()`` a figure of matplotlib, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises
     UserError if there is nothing to compare, and as ``cv.preview``.
     """
-    ways = [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks]
+    for name, given in (("risks", risks), ("epsilons", epsilons)):
+        if isinstance(given, str) or not isinstance(given, Iterable):
+            raise of_other_type(f"cv.compare: {name}", given, "a list of numbers")
+    ways, epsilons = (
+        [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks],
+        list(epsilons),
+    )
     if epsilons:
         settings = _named("cv.compare", None, None, {"store": ENGLISH, "epsilon": epsilons[0]})
         ways.append((settings, list(map(float, epsilons))))
@@ -323,7 +331,14 @@ def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> A
     """
     if isinstance(output, Release):
         return denoise_frame(release, output, text, **given)
-    return denoise_corpus.denoise(release, output, **given)
+    if isinstance(output, PassageRelease):
+        raise ConflictError("denoise: a passage is public text, of which no word was drawn, so none can be denoised.")
+    if not isinstance(release, (str, PathLike)):
+        raise of_other_type("denoise", output, "a frame and the release by words that drew it, or two folders")
+    for name in ("space", "model"):
+        if name not in given:
+            raise UnsetError(f"denoise: {name} is missing; give that of the release, as cv.load_{name}(URL).")
+    return denoise_corpus.denoise(files.as_text(release), files.as_text(output), **given)
 
 
 def demo_space() -> Space:

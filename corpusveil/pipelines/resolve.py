@@ -68,8 +68,8 @@ def _public_texts(settings: Settings, url: str) -> list[str]:
     corpus, texts = settings.corpus, list[str]()
     columns = Columns("text") if corpus is None else Columns(corpus.text, separator=corpus.separator)
     for task in plan(find_shards([url]), None, None):
-        with reading(task, columns.drawn, aside=refuse) as (batches, _):
-            for batch in batches:
+        with reading(task, columns.drawn, aside=refuse) as shard:
+            for batch in shard.batches:
                 texts += [text for text in batch.texts.to_pylist() if text]
                 if sum(map(len, texts)) > MOST_TEXT:
                     return texts

@@ -49,9 +49,10 @@ CUES = {
     AND: "and und et y e en",
     AT: "the in at near into outside around across throughout a an",
     ADDRESS: "mr mrs ms mx dr prof mme mlle herr frau sig dott dhr mevr",
-    SUFFIX: "jr jnr sr snr ii iii iv esq",
+    SUFFIX: "jr jnr jun sr snr sen ii iii iv esq",
     DATE: """jan feb mar apr april may jun june jul july aug august sep sept oct nov dec mon tue tues wed thu thur thurs
-        fri sat sun januar jänner februar märz mai juni juli dez janvier mars avril juin juillet août mei juno""",
+        fri sat sun januar jänner februar märz mai juni juli dez janvier mars avril juin juillet août mei juno
+        today yesterday uhr utc gmt""",
     WHEN: "last next since until till by early late mid every this from to",
     FIRM: """corp inc ltd llc plc gmbh co bros group bank university college school street st road rd avenue
         ave park hotel church hospital airport river county city island islands lake plaza building center

@@ -110,7 +110,7 @@ def _name_at(
             return np.int64(t + 1)
         said = (bits[t - 1] if t > begin else np.uint32(0)) | (bits[t - 2] if t - 1 > begin else np.uint32(0))
         is_given, is_nick = bit & (GIVEN | PLAIN | OTHER) == GIVEN, bit & (KNOWN | PLAIN | OTHER) == 0
-        speaks = speaker_at(data, starts, ends, token_classes, t, t, begin, stop)
+        speaks = speaker_at(data, starts, ends, token_classes, bits, t, t, begin, stop)
         is_said = (said & BEFORE and is_given) or (speaks == 1 and is_given) or (speaks > 1 and is_nick)
         return np.int64(t if is_said else -1)
     if case == 1 and ends[t] - starts[t] == 1:  # P.S.
@@ -126,7 +126,7 @@ def _name_at(
         return np.int64(-1)  # a cue itself, as the next
     if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
         return np.int64(-1)
-    parts, strange, others, words, at, last = 0, 0, 0, 0, np.int64(t), np.int64(t)
+    parts, strange, others, words, usuals, at, last = 0, 0, 0, 0, 0, np.int64(t), np.int64(t)
     is_name: Any = False
     given: Any = False
     listed: Any = False
@@ -148,13 +148,15 @@ def _name_at(
         given = bit & GIVEN != 0 or (named and not usual)
         strange += is_strange and case == 2
         words += case == 2 and not named and not is_strange
+        usuals += case > 0 and not named and usual
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
         parts += 1
         at = _next_part(data, starts, ends, token_classes, bits, cases, last, stop, cue)
     before = bits[t - 1] if not begins else np.uint32(0)
     ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
     behind = last + 1 + (last + 1 < stop and data[starts[last + 1]] == 0x2C and starts[last + 1] == ends[last])
-    suffixed = behind < stop and bits[behind] & SUFFIX != 0 and (cases[behind] > 0 or bits[behind] & TITLE == 0)
+    suffixed = behind < stop and bits[behind] & SUFFIX != 0
+    suffixed &= behind < stop and bits[behind] & (DATE if cases[behind] else TITLE) == 0  # not Jun 3
     if suffixed and not ends_run(data, ends[behind - 1], starts[behind]):  # Ann Lee, Jr.
         last = np.int64(behind)
         is_name |= listed or strange > 0
@@ -165,8 +167,8 @@ def _name_at(
     is_subject = (before | ago) & BEFORE != 0 or after & AFTER != 0
     if parts == 1 and bit & DATE and cue < ALONE and is_date(token_classes, bits, t, begin, stop):
         return np.int64(-1)
-    speaks = speaker_at(data, starts, ends, token_classes, t, last, begin, stop)
-    if speaks and (strange > 0 or (listed and speaks > 1)) and words == 0 and others < parts:
+    speaks = speaker_at(data, starts, ends, token_classes, bits, t, last, begin, stop)
+    if speaks and (strange > 0 or (listed and speaks > 1)) and usuals == 0 and others < parts:
         return last
     if cue >= ALONE:
         alone = parts == 1 and bit & (PLAIN | OTHER) != 0
@@ -174,7 +176,9 @@ def _name_at(
         is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
         is_name &= parts > 1 or bit & DATE == 0
     elif cue:
-        is_name |= listed or strange > 0 or not follows or cue == TOLD
+        is_called = t - 2 >= begin and ends[t - 2] - starts[t - 2] == 4 and data[starts[t - 2]] | 0x20 == 0x6E  # name
+        is_called |= parts > 1 or usuals == 0  # not this is Amazing
+        is_name |= listed or strange > 0 or (is_called if cue == TOLD else not follows)
         is_name &= others < parts or cue in (CLOSED, HEADER)  # not in "I am English", "hello London"
     else:
         if begins and t > begin and strange:  # the last word
@@ -223,7 +227,7 @@ def _is_told(data: Any, starts: Any, bits: Any, t: int, begin: int) -> Any:
 
 @compiled
 def again(
-    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any, picked: Any,
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, token_offsets: Any,
     firsts: Any, lasts: Any, parts: Any, more: Any,
 ) -> Any:  # fmt: skip
     """Write the words, int64 [T], that are a part of another name of their document; return how many there are.
@@ -231,7 +235,7 @@ def again(
     *Sharma*, where *Brijesh Sharma* was found. A word that means something else (*Park*) has to be the last of a name
     that a cue or a given name told.
     """
-    n, run, at = np.int64(0), np.int64(0), np.int64(0)
+    n, run = np.int64(0), np.int64(0)
     for document in range(token_offsets.size - 1):
         begin, stop = token_offsets[document], token_offsets[document + 1]
         first, count = run, np.int64(0)
@@ -250,21 +254,21 @@ def again(
                         named == last and bit & (GIVEN | FAMILY) != 0 and (is_told or (is_given and bit & FIRM == 0))
                     )
                     is_sure |= is_whole and named == head and bit & (GIVEN | PLAIN) != GIVEN | PLAIN  # not Will
-                    parts[count % parts.size] = named if is_sure else -1 - named
+                    parts[count % parts.size] = 4 * named + 2 * is_told + is_sure
                     count += 1
             run += 1
         free = first
-        while count == 0 and at < picked.size and picked[at] < stop:
-            at += 1
-        while at < picked.size and picked[at] < stop:
-            t = np.int64(picked[at])
-            at += 1
+        for t in range(begin, stop if count > 0 else begin):
+            bit = bits[t]
+            if (cases[t] == 0 and bit & (KNOWN | GIVEN) == KNOWN) or bit & NEVER or token_classes[t] != _WORD:
+                continue  # as nearly all
+            is_named, is_usual = bit & (GIVEN | FAMILY) != 0, bit & (PLAIN | OTHER) != 0
+            if cases[t] != 2 and (is_usual or (bit & KNOWN and not is_named)):
+                continue
+            in_case = cases[t] == 2 or is_named
             while free < run and lasts[free] < t:
                 free += 1
             if free < run and firsts[free] <= t:
-                continue
-            bit = bits[t]
-            if cases[t] != 2 and (bit & (PLAIN | OTHER) or bit & (GIVEN | FAMILY) == 0):
                 continue
             before = bits[t - 1] if t > begin else np.uint32(0)
             follows = t + 1 < stop and token_classes[t + 1] == _WORD and starts[t + 1] - ends[t] == 1
@@ -272,13 +276,14 @@ def again(
             is_other |= t > begin and data[starts[t - 1]] == 0x2D and ends[t - 1] == starts[t]
             unsure: Any = bit & (OTHER | FIRM) != 0 or cases[t] != 2
             unsure |= bit & PLAIN != 0 and begins_here(data, starts, ends, token_classes, bits, t, begin)
-            if unsure and is_other:
+            if unsure and is_other and in_case:
                 continue
             for part in parts[: min(count, parts.size)]:
-                named = part if part >= 0 else -1 - part
+                named, is_told, is_sure = part >> 2, part & 2 != 0, part & 1 != 0
                 if cases[t] == 0 and cases[named] and bit & (KNOWN | RARELY) == KNOWN:
                     continue  # wolf, where Virginia Wolf was found
-                if (part >= 0 or not unsure or cases[t] == cases[named] == 0) and _is_same(
+                is_meant = is_sure or not unsure or cases[t] == cases[named] == 0
+                if (is_meant if in_case else is_told) and _is_same(
                     data, starts[named], ends[named], starts[t], ends[t]
                 ):
                     more[n] = t

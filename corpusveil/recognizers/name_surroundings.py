@@ -173,33 +173,51 @@ def is_date(token_classes: Any, bits: Any, t: int, begin: int, stop: int) -> Any
 
 
 @called
-def speaker_at(data: Any, starts: Any, ends: Any, token_classes: Any, t: int, last: int, begin: int, stop: int) -> Any:
+def speaker_at(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, t: Any, last: int, begin: int, stop: int
+) -> Any:
     """Return 1 if what begins a line stands as who speaks in a chat does, 2 if also a time or brackets say so, else 0.
 
-    *Ann: hi*, *[10:12] Ann: hi*, *10:12 - Ann Lee: hi*, *<Ann> hi*, and *Ann 10:12* or *Ann [10:12]* of a line.
+    *Ann: hi*, *> Ann: hi*, ***Ann**: hi*, *[10:12] Ann: hi*, *10:12 - ~ Ann Lee: hi*, *10:12 From Ann to Everyone*,
+    *<Ann> hi*, and *Ann 10:12*, *Ann — Today at 10:12* or *Ann (2024-03-12 10:12): hi* of a line.
     """
+    behind = last + 1
+    while behind < stop and data[starts[behind]] in (0x2A, 0x5D) and starts[behind] == ends[behind - 1]:
+        behind += 1
+    sent: Any = t > begin and behind < stop and bits[t - 1] & bits[behind] & LABEL != 0 and data[starts[t - 1]] < 0x60
+    t -= sent
+    while t > begin and (data[starts[t - 1]] == 0x7E or (behind > last + 1 and data[starts[t - 1]] in (0x2A, 0x5B))):
+        t -= 1
+    t -= t > begin and data[starts[t - 1]] == 0x3E and (t - 1 == begin or breaks(data, ends[t - 2], starts[t - 1]))
     before = data[starts[t - 1]] if t > begin and token_classes[t - 1] == _PUNCTUATION else 0
     is_line: Any = t == begin or breaks(data, ends[t - 1], starts[t])
     at = t - 2 if (before == 0x2D and starts[t] > ends[t - 1]) or before == 0x3C else t - 1
     is_time = at - 1 > begin and token_classes[at] == _NUMBER and data[ends[at - 1] - 1] == 0x3A
     timed = before == 0x5D or (is_time and starts[at] == ends[at - 1])
-    timed |= (
-        before != 0x3C and at > begin and ends[at] - starts[at] == 2 and data[ends[at] - 1] | 0x20 == 0x6D
-    )  # am, PM
-    if last + 1 >= stop or breaks(data, ends[last], starts[last + 1]):
-        return 0
-    mark = data[starts[last + 1]]
+    clock = at - (at > begin and data[starts[at]] == 0x2E)  # am, PM, p. m.
+    is_half = clock > begin and ends[clock] - starts[clock] <= 2 and data[ends[clock] - 1] | 0x20 == 0x6D
+    timed |= before != 0x3C and is_half
+    if behind >= stop or breaks(data, ends[behind - 1], starts[behind]) or sent:
+        return 2 * (sent and timed)
+    mark = data[starts[behind]]
     if mark == 0x3E:
         at = t - 2 - (before != 0x3C)  # <v Ann>
         if (
             at + 1 < begin
             or data[starts[at + 1]] != 0x3C
-            or (before == 0x3C and (last + 2 >= stop or starts[last + 2] == ends[last + 1]))
+            or (before == 0x3C and (behind + 1 >= stop or starts[behind + 1] == ends[behind]))
         ):
             return 0
         return 2 * (at < begin or breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
-    if mark == 0x3A and starts[last + 1] == ends[last] and (last + 2 == stop or starts[last + 2] > ends[last + 1]):
-        return 2 if timed else 1 if is_line else 0
-    time = last + 1 + (mark == 0x5B)
-    is_time = time + 2 < stop and token_classes[time] == _NUMBER and token_classes[time + 2] == _NUMBER
-    return 2 * (is_line and is_time and data[starts[time + 1]] == 0x3A and starts[time + 2] == ends[time + 1])
+    is_apart = behind + 1 == stop or starts[behind + 1] > ends[behind]
+    if mark == 0x3A and starts[behind] == ends[behind - 1] and is_apart:
+        is_value = behind + 1 < stop and token_classes[behind + 1] == _NUMBER  # Phone: 123
+        return 2 if timed else 1 if is_line and not is_value else 0
+    timed, at = False, behind  # the rest of the line is a time
+    while is_line and at < stop and not breaks(data, ends[at - 1], starts[at]):
+        is_time = token_classes[at] == _NUMBER and at + 1 < stop and data[starts[at + 1]] == 0x3A
+        if token_classes[at] == _WORD and bits[at] & DATE == 0 and ends[at] - starts[at] > 2:
+            return 2 * (timed and data[starts[at - 1]] == 0x3A)
+        timed |= is_time
+        at += 1
+    return 2 * timed

@@ -100,10 +100,10 @@ class Names:
             cue_bits, cues.arrays, scratch, bits, cases, picked,
         )  # fmt: skip
         firsts, lasts = np.empty(n, np.int64), np.empty(n, np.int64)
-        more, parts, picked = np.empty(n, np.int64), np.empty(_REMEMBERED, np.int64), picked[:n]
+        more, parts, picked = np.empty(size, np.int64), np.empty(_REMEMBERED, np.int64), picked[:n]
         n = runs(*texts, bits, cases, tokens.offsets, picked, firsts, lasts)
         firsts, lasts = firsts[:n], lasts[:n]
-        more = more[: again(*texts, bits, cases, tokens.offsets, picked, firsts, lasts, parts, more)]
+        more = more[: again(*texts, bits, cases, tokens.offsets, firsts, lasts, parts, more)]
         firsts, lasts = np.concatenate([firsts, more]), np.concatenate([lasts, more])
         order = np.argsort(firsts, kind="stable")
         starts, ends = tokens.starts[firsts[order]].astype(np.int64), tokens.ends[lasts[order]].astype(np.int64)

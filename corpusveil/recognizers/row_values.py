@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import functools
 import json
 import re
@@ -13,6 +14,7 @@ import numpy as np
 
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.storage.rows import JSON, Batch, Columns
+from corpusveil.storage.values import as_strings
 
 _PART = re.compile(r"[^\W\d_]{3,}")
 
@@ -50,7 +52,10 @@ def _python(column: Any) -> Iterable[Any]:
     if kind is None:
         return list(column)
     if kind != JSON:
-        return list(column.to_pylist())
+        try:
+            return list(column.to_pylist())
+        except (OverflowError, ValueError):  # of times that Python lacks
+            return [text for chunk in getattr(column, "chunks", [column]) for text in as_strings(chunk).to_pylist()]
     texts = [text for chunk in getattr(column, "chunks", [column]) for text in chunk.storage.to_pylist()]
     return [None if text is None else json.loads(text) for text in texts]
 
@@ -66,6 +71,8 @@ def _texts(value: Any) -> Iterator[str]:
         case list() | tuple() | np.ndarray():
             for part in value:
                 yield from _texts(part)
+        case dt.datetime() if value == value and value.time() == dt.time():  # noqa: PLR0124 - NaT
+            yield str(value.date())  # which is how a text has a date, whatever type a column gives it
         case None | bool():
             return
         case float() if not value.is_integer():

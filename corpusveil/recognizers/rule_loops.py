@@ -16,7 +16,7 @@ _WORD, _NUMBER, _PUNCTUATION, _ADDRESS = classes.WORD, classes.NUMBER, classes.P
 _AROUND, _ALL = 80, np.int64(1 << 30)
 """How many bytes to each side of a mark are looked at."""
 CALLED = 1
-"""The form of a phone number after a word for phones."""
+"""The form of a phone number or an id after a word for these."""
 
 
 @called
@@ -102,7 +102,15 @@ def _mark(data: Any, start: int, end: int, touches: Any, endings: Any) -> Any:
     """Return the kind of what may stand around the mark or ending address ``data[start:end]``, or -1."""
     byte = data[start]
     if byte == 0x40:
-        return CONTACT if touches and data[start - 1] == 0x22 else -1
+        return CONTACT if (touches and data[start - 1] == 0x22) or end - start == 1 else -1
+    if byte == 0x28 or byte | 0x20 == 0x7B:  # anna (at) example [dot] com
+        last = np.int64(data.size - 1)
+        at = min(end + (data[min(end, last)] == 0x20), last)
+        is_at, is_dot = data[at] | 0x20 == 0x61, data[at] | 0x20 == 0x64
+        size = 1 if data[at] in (0x2E, 0x40) else 2 if is_at else 3
+        behind = min(at + size, last)
+        is_whole = size == 1 or ((is_at or is_dot) and data[behind - 1] | 0x20 == 0x74)
+        return CONTACT if is_whole and data[min(behind + (data[behind] == 0x20), last)] in (0x29, 0x5D, 0x7D) else -1
     if byte == 0x3A:  # two colons, or seven
         colons = 8 if end < data.size and data[end] == 0x3A else 1
         for k in range(end, min(end + 32, data.size)):
@@ -129,7 +137,9 @@ def pick(data: Any, starts: Any, kinds: Any, out: Any) -> Any:
         byte, second, third = data[u(start)], data[u(min(start + 1, last))], data[u(min(start + 2, last))]
         seventh = data[u(min(start + 6, last))]
         mark = ((byte == 0x2E) | (byte == 0x3A)) & (_is_plain(second) | (second == 0x3A)) | (byte == 0xEF)
+        mark |= (byte == 0x28) | (byte | 0x20 == 0x7B) | ((byte == 0x40) & (second <= 0x5D))
         word = _is_digit(byte) | _is_digit(third) | _is_digit(seventh)
+        word |= ((byte | 0x20) == 0x64) & ((second | 0x20) == 0x6F) & ((third | 0x20) == 0x74)  # dot
         out[u(n)] = t
         other = ((kind == _PUNCTUATION) & mark) | ((kind == _ADDRESS) & (byte == 0x40))
         n += ((kind == _WORD) & word) | (kind == _NUMBER) | other
@@ -145,8 +155,8 @@ def _put(out: Any, n: Any, start: int, end: int, kind: int, form: int) -> Any:
 
 @called
 def _numbers(
-    data: Any, tokens: Any, where: Any, t: int, start: int, iban: Any, born: int, phones: int, words: Any, forms: Any,
-    out: Any, n: Any,
+    data: Any, tokens: Any, where: Any, t: int, start: int, iban: Any, phones: int, words: Any, forms: Any, out: Any,
+    n: Any,
 ) -> Any:  # fmt: skip
     """Write the candidates that begin with the group of characters at ``start``, in token t; return how many there are.
 
@@ -205,8 +215,11 @@ def _numbers(
                 usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
                 usual |= data[start] == 0x30 and data[start + 1] == 0x30 and digits >= 9
                 if asked == -2:
-                    asked = _word_before(data, tokens, begin, t, np.int64(3), born, phones, words)
-                    if asked >= 0 and _word_before(data, tokens, asked, t, np.int64(3), phones, _ALL, words) >= 0:
+                    asked = _word_before(data, tokens, begin, t, np.int64(3), phones, _ALL, words)
+                    if (
+                        asked >= 0
+                        and _word_before(data, tokens, asked, t, np.int64(3), np.int64(0), phones, words) >= 0
+                    ):
                         asked = np.int64(-1)
                 if usual or asked >= 0:
                     n = _put(out, n, begins - (opened and brackets > 0), stop, PHONE, np.int64(asked >= 0))
@@ -222,13 +235,13 @@ def _numbers(
 
 @compiled
 def scan(
-    data: Any, documents: Any, tokens: Any, token_offsets: Any, picked: Any, forms: Any, born: Any, phones: Any,
-    words: Any, endings: Any, out: Any,
+    data: Any, documents: Any, tokens: Any, token_offsets: Any, picked: Any, forms: Any, ids: Any, born: Any,
+    phones: Any, words: Any, endings: Any, out: Any,
 ) -> Any:  # fmt: skip
     """Write start, end, kind and form of each candidate to ``out``, int64 [N, 4], while there is room; return N.
 
-    ``forms`` int64 are those of national ids. Of the words before numbers, those below ``born`` are of birth, and
-    those from there to below ``phones`` are of phones.
+    ``forms`` int64 are those of national ids. Of the words before numbers, those below ``ids`` are of ids, those from
+    there to below ``born`` of birth, and those from ``phones`` on of phones.
     """
     n, document, birth = np.int64(0), np.int64(0), np.int64(-1)
     starts, ends, kinds = tokens
@@ -242,29 +255,28 @@ def scan(
             word = _word_before(data, tokens, begin, t, np.int64(6), np.int64(0), born, words)
             if word > birth:
                 birth = word
-                end = np.int64(ends[word])
-                n = _put(out, n, end, min(end + _AROUND, behind), BIRTH, np.int64(0))
-                end = np.int64(ends[t])
-        if kind == _WORD:
+                stop = np.int64(ends[word])
+                is_id = find(data, np.int64(starts[word]), stop, *words) < ids
+                n = _put(out, n, stop, min(stop + _AROUND, behind), ID if is_id else BIRTH, np.int64(is_id) * CALLED)
+        is_dot = kind == _WORD and end - start == 3 and data[start] | 0x20 == 0x64 and data[start + 2] | 0x20 == 0x74
+        if kind == _WORD and not is_dot:
             iban = end - start >= 4 and _is_digit(data[start + 2]) and _is_digit(data[start + 3])
             if not iban and end - start < 8:
                 continue
         elif kind != _NUMBER:
             touches = t > begin and ends[t - 1] == start
-            of = _mark(data, start, end, touches, endings)
+            of = CONTACT if is_dot else _mark(data, start, end, touches, endings)
             if of >= 0:
-                low, high = start, end
-                while low > max(first, start - _AROUND) and (
-                    data[low - 1] > 0x20 or (kind == _ADDRESS and data[low - 1] == 0x20)
-                ):
+                low, high, least = start, end, 0x21 - (of == CONTACT and data[start] != 0x2E)
+                while low > max(first, start - _AROUND) and data[low - 1] >= least:
                     low -= 1
-                while high < min(behind, end + _AROUND) and data[high] > 0x20:
+                while high < min(behind, end + _AROUND) and data[high] >= least:
                     high += 1
                 n = _put(out, n, low, high, of, np.int64(start - low + 1))
             continue
         where, stop = (first, behind, begin), np.int64(ends[t])
         while start < stop:
-            n = _numbers(data, tokens, where, t, start, iban, born, phones, words, forms, out, n)
+            n = _numbers(data, tokens, where, t, start, iban, phones, words, forms, out, n)
             while start < stop and data[start] != 0x2C and data[start] != 0x2E:
                 start += 1
             start += 1

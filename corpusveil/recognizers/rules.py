@@ -11,6 +11,7 @@ import contextlib
 import functools
 import importlib
 import ipaddress
+import itertools
 import re
 from importlib import resources
 from typing import Any
@@ -40,21 +41,24 @@ A form without marks is listed where at most one in fifty numbers of that many d
 REGIONS = "US GB DE FR NL BE CH AT SE FI IT AU IN JP BR ZA CN RU KR TR IE NZ IL"
 """Where phone numbers without a country's code are looked for; most of them begin with 0 or a bracket."""
 PHONE_WORDS = """
-call cell cellphone celular fax fon handy mobil mobile móvil phone portable tel telefax telefon telefono telefoon
-telephone teléfono téléphone telefone whatsapp
+call cell cellphone celular fax fon gsm handy mob mobil mobile móvil ph phone portable tel telefax telefon telefono
+telefoon telephone teléfono téléphone telefone tfno tlf viber whatsapp
 """
 BIRTH_WORDS = """
 birth birthdate birthday born dob b doğum fødselsdato född geb geboortedatum geboren geburtsdatum geburtstag nacida
 nacido nacimiento naissance nascida nascido nascimento nascita nata nato né née født urodzenia urodzona urodzony
 """
+ID_WORDS = "bsn insurance ni nif nino pan passport reisepass sin ssn steuernummer security tfn tin"
+"""Words for numbers of persons that have no checksum, or nine bare digits."""
 LABELS = """
 auftrag auftragsnummer bestellnummer bestellung commande confirmation factura facture fattura id invoice item ordine
-order passport pedido rechnung rechnungsnummer ref reference serial sku ssn ticket tracking
+order pedido rechnung rechnungsnummer ref reference serial sku ticket tracking
 """
 """Words for other numbers: after one of these, an earlier word for phones says nothing of a number."""
 MONTHS = """
 jan feb mar apr may jun jul aug sep oct nov dec mär mai okt dez jän fév fev avr jui aoû déc ene abr ago dic gen mag giu
-lug set ott out mrt mei maj sty lut kwi cze lip sie wrz paź lis gru
+lug set ott out mrt mrz maa mei maj sty lut kwi cze lip sie wrz paź lis gru aou des oca şub nis haz tem ağu eyl eki
+kas ara
 """
 """How months begin, in some languages."""
 ENDINGS = """
@@ -102,10 +106,10 @@ def _package(name: str) -> Any:
 @functools.cache
 def _tables() -> tuple[Any, ...]:
     """Return the arguments of the loop that are the same at each call."""
-    texts = (BIRTH_WORDS, PHONE_WORDS, LABELS, ENDINGS + WORDLIKE)
-    born, phone, labels, endings = (text.split() for text in texts)
-    before, after = (WordTable.of_words(words).arrays for words in (born + phone + labels, endings))
-    return np.array(sorted(_forms()), np.int64), len(born), len(born + phone), before, after
+    texts = (ID_WORDS, BIRTH_WORDS, LABELS, PHONE_WORDS, ENDINGS + WORDLIKE)
+    *before, endings = (text.split() for text in texts)
+    words = (WordTable.of_words(words).arrays for words in ([*itertools.chain(*before)], endings))
+    return np.array(sorted(_forms()), np.int64), *np.cumsum([*map(len, before[:3])]).tolist(), *words
 
 
 @functools.cache
@@ -134,18 +138,24 @@ def _national() -> re.Pattern[str]:
 def _patterns() -> dict[int, re.Pattern[bytes]]:
     """Return what is looked for around a word or a mark: the first group of a pattern, in UTF-8."""
     letter, day, year = r"[A-Za-z\x80-\xff]", r"[0-3]?\d(?:st|nd|rd|th|er|\.)?", r"(?:1[89]|20)\d\d"
-    month = rf"(?:{'|'.join(MONTHS.split())}){letter}{{0,8}}\.?"
+    month = rf"(?:{'|'.join((MONTHS + MONTHS.upper()).split())}){letter}{{0,8}}\.?"
+    dd, mm = r"(?:[0-2]\d|3[01])", "(?:0[1-9]|1[0-2])"
     blank, of = r"[\s,./-]{0,3}", r"(?:\s(?:of|de|del|di))?"
-    named = rf"(?:{year}|(?:'|\xe2\x80\x99)\d\d)"
+    named = rf"(?:{year}|(?:'|\xe2\x80\x99)\d\d|(?:0|[3-9])\d)"
     dates = (
-        rf"{day}{of}{blank}{month}{of}{blank}{named}|{month}{blank}{day}[\s,./-]{{1,3}}{named}|{month}{blank}{named}|"
+        rf"{day}{of}{blank}{month}{of}{blank}{named}|{month}{blank}{day}[\s,./-]{{1,3}}{named}|{month}{of}{blank}{named}|"
         rf"{year}{blank}{month}{blank}{day}|{day}(?P<c>[-./]?){month}(?P=c)\d\d|{month}[0-3]\d{year}|"
         rf"[0-3]?\d(?P<d>[-./]\s?|\s)(?:[01]?\d|[IVX]{{1,4}})(?P=d){year}|[0-3]?\d/[01]?\d[- ](?:{year}|\d\d)|"
-        rf"[0-3]?\d(?P<a>\s?[-./]\s?)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./])[01]?\d(?P=b)[0-3]?\d|"
-        rf"(?:{year}|\d\d)(?:0[1-9]|1[0-2])(?:[0-2]\d|3[01])|(?:[0-2]\d|3[01])(?:0[1-9]|1[0-2]){year}"
+        rf"[0-3]?\d(?P<a>\s?[-./]\s?|\s)[0-3]?\d(?P=a)(?:{year}|\d\d)|(?:{year}|\d\d)(?P<b>[-./\s])[01]?\d(?P=b)[0-3]?\d|"
+        rf"(?:{year}|\d\d){mm}{dd}|(?:{dd}{mm}|{mm}{dd})(?:{year}|\d\d)"
     )
     mark = r"""[\s,:;()*"'=_|>\[\]-]"""
     birth = rf"(?i)\A\.?(?:{mark}{{1,3}}{letter}{{1,15}}){{0,5}}?{mark}{{1,6}}({dates})(?!\d)"
+    insured, taxed = r"[A-Z]{2}(?:[ -]?\d\d){3}[ -]?[A-D]", r"[A-Z]{5}\d{4}[A-Z]"
+    number = r"[A-Z]{0,5}(?!(?:19|20)\d\d[ -])\d(?:[ -]?\d){6,13}[A-Z]?"
+    between = r"""[\s,:;()*"'=_|>\[\]#.-]"""
+    named_so = r"(?:card|code|est?|id|is|ist|no|nr|num|number|nummer|numero|was)"
+    person = rf"(?i)\A(?:{between}{{1,3}}{named_so}){{0,3}}?{between}{{1,6}}({insured}|{number}|{taxed})(?!\w)"
     plain, every = ("|".join((text + text.upper()).split()) for text in (ENDINGS, ENDINGS + WORDLIKE))
     label, path = r"[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?\.", r"""/[^\x00-\x20"<>]*[^\x00-\x20"<>!'),.:;?]|/"""
     domain = (
@@ -155,9 +165,15 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     wide = r"\xef\xbc[\x8d\x8e\x90-\x99\xa1-\xba\xbf]|\xef\xbd[\x81-\x9a]"
     local = rf"(?:[A-Za-z0-9._%+-]|{wide})+"
     quoted = r"""("(?:[^"\\\n]|\\.){1,64}"@[\w.\x80-\xff-]+\.[\w\x80-\xff]+)"""
-    contact = rf"{domain}|({local}\xef\xbc\xa0{local}(?<![.-]))|{quoted}"
+    at, dot = (rf"\s?[\[({{]\s?(?:{word})\s?[\])}}]\s?" for word in ("at|@", r"dot|\."))
+    host = rf"(?!the\b|an?\b)[\w-]+(?:(?:{dot}|\sdot\s)[\w-]+)*(?:{dot}|\sdot\s)(?:{every})(?!\w)"
+    hidden = (
+        rf"(?i:(?<![\w.+-])([\w.+-]++(?:(?:{at}|\sat\s|@){host}|(?:{at}|%40|\s@\s)(?:{label})+(?:{every})(?![\w-]))))"
+    )
+    contact = rf"{hidden}|{domain}|({local}\xef\xbc\xa0{local}(?<![.-]))|{quoted}"
     six = r"(?<![\w:.])((?:[0-9A-Fa-f]{0,4}:){2,7}(?:\d+(?:\.\d+){3}|[0-9A-Fa-f]{0,4}))(?![\w:])"
-    return {kind: re.compile(pattern.encode()) for kind, pattern in ((BIRTH, birth), (CONTACT, contact), (IP, six))}
+    patterns = ((BIRTH, birth), (ID, person), (CONTACT, contact), (IP, six))
+    return {kind: re.compile(pattern.encode()) for kind, pattern in patterns}
 
 
 def _around(raw: bytes, kind: int, mark: int) -> tuple[int, int] | None:
@@ -252,8 +268,8 @@ def rules(tokens: Tokens) -> Spans:
     phones = _phones(data, tokens.documents, [row for row in rows if row[2] == PHONE])
     for start, end, kind, form in rows:
         raw = data[start:end].tobytes()
-        if kind in {BIRTH, CONTACT} or (kind == IP and form):
-            span = _around(raw, kind, form)
+        if kind in {BIRTH, CONTACT} or (kind == IP and form) or (kind == ID and form == CALLED):
+            span = _around(raw, kind, form * (kind != ID))
             if span and (kind != IP or _is_valid(IP, raw[slice(*span)].decode(), 0)):
                 spans.add((start + span[0], start + span[1], kind))
         elif start >= behind and (

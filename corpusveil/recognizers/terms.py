@@ -21,6 +21,16 @@ def _inside_a_word(text: str, at: int) -> bool:
     return 0 < at < len(text) and _is_word(text[at - 1]) and _is_word(text[at])
 
 
+def _has_ending(text: str, start: int, end: int, first: str) -> bool:
+    """Say whether a genitive or plural ends a word of four letters and more: *Meyers*, but not *This* after *Thi*."""
+    is_name = first.isupper() and end - start > 3 and text[end - 1].isalpha()
+    return is_name and text[end] == "s" and not _inside_a_word(text, end + 1)
+
+
+def _same(term: str) -> str:
+    return folded(composed_text(term))[0].strip()
+
+
 @dataclass(frozen=True, slots=True)
 class ListedTerms:
     """Finds terms, each a (kind, term), between characters that are no letters or digits."""
@@ -33,8 +43,7 @@ class ListedTerms:
             from ahocorasick_rs import AhoCorasick
         except ImportError:
             raise PackageError("A file of terms needs a package: pip install 'corpusveil[spans]'.") from None
-        same = [folded(composed_text(term).strip())[0] for _, term in self.terms]
-        object.__setattr__(self, "_automaton", AhoCorasick(same))
+        object.__setattr__(self, "_automaton", AhoCorasick([_same(term) for _, term in self.terms]))
 
     def __reduce__(self) -> tuple[type[ListedTerms], tuple[tuple[tuple[str, str], ...]]]:
         return ListedTerms, (self.terms,)
@@ -49,7 +58,7 @@ class ListedTerms:
             except UnicodeDecodeError:
                 raise BadRowError(f"{url}, row {row}: this is not valid UTF-8; convert the file to UTF-8.") from None
             kind, term = kind if tab else "name", term.strip()
-            if (tab and not term) or not KIND.fullmatch(kind):
+            if (tab and not term) or not KIND.fullmatch(kind) or (term and not _same(term)):
                 raise BadRowError(f"{url}, row {row}: give a term, or a kind such as 'name', a tab and a term.")
             if term:
                 terms[kind, term] = None
@@ -65,5 +74,6 @@ class ListedTerms:
         return [
             (places[start], places[end - 1] + 1, self.terms[term][0])
             for term, start, end in self._automaton.find_matches_as_indexes(same, overlapping=True)
-            if not _inside_a_word(same, start) and not _inside_a_word(same, end)
+            if not _inside_a_word(same, start)
+            and (not _inside_a_word(same, end) or _has_ending(same, start, end, text[places[start]]))
         ]

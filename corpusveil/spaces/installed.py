@@ -24,7 +24,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
-from corpusveil.errors import ArtefactError, NotMadeError, PackageError
+from corpusveil.errors import ArtefactError, NotMadeError, PackageError, nearest
 from corpusveil.ownership import refuse_others
 from corpusveil.registry import Registry
 from corpusveil.storage import files, home
@@ -66,10 +66,13 @@ def located(address: str, which: Which) -> str:
         raise NotMadeError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
     if (point := SPACES.point(name)) is None:
         published = name.partition("-")[0] == ENGLISH  # to name a package that nobody published would invite anybody
-        more = f"or pip install corpusveil-space-{ENGLISH}" if published else "which docs/languages.md shows"
+        known = [each.removesuffix(f"-{which}") for each in SPACES.names()]
+        asked = asked.removesuffix(f"-{which}")
+        page = "docs/passages.md" if which == "store" else "docs/languages.md"
+        more = f"or pip install corpusveil-space-{ENGLISH}" if published else f"which {page} shows"
         raise NotMadeError(
             f"{asked}: there is neither a folder nor an installed {which} of this name; make one with 'corpusveil "
-            f"{COMMANDS[which]}', {more}."
+            f"{COMMANDS[which]}', {more}{nearest(asked, known) or '.'}"
         )
     try:
         archive = resources.files(point.value) / ARCHIVE

@@ -9,6 +9,7 @@ from corpusveil.choices import OnBadRows
 from corpusveil.storage import files
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,3 +47,9 @@ class CorpusOut:
     def private(self) -> Records:
         """The private records."""
         return Records(files.absolute(self.records or self.url.rstrip("/") + ".records"))
+
+    def target(self, task: ShardTask) -> str:
+        """Return the address of a task's output: the shard in the release, or a piece of it among the records."""
+        if task.piece is None:
+            return files.join(self.url, "data", task.shard_name)
+        return self.private.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")

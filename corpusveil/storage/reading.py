@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 from types import TracebackType
 from typing import Any
@@ -51,6 +53,20 @@ def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str
     return []
 
 
+def _refuse_nameless(shards: Sequence[InputShard], separator: Separator) -> None:
+    """Raise BadFileError if no file has a line of names, as after an export that failed; workers write some empty."""
+    for shard in shards:
+        try:
+            if names_of(shard, separator):
+                return
+        except OF_DATA:  # the task of a damaged shard refuses it
+            return
+    which = "this file is empty" if len(shards) == 1 else f"this and {len(shards) - 1:,} more files are empty"
+    raise BadFileError(
+        f"{shards[0].url}: {which}, and no line names columns; export again, or leave it out if there are no rows."
+    )
+
+
 def partitions(shards: Sequence[InputShard]) -> list[str]:
     """Return the columns that only folders above shards have, as Hive and Spark write them: ``day=2026-11-01/``."""
     names: dict[str, None] = {}
@@ -65,17 +81,11 @@ def type_names(types: Sequence[pa.DataType]) -> list[str]:
     return [str(kind).replace("large_", "").replace("_view", "") for kind in types]
 
 
-def kept_types(url: str, columns: Columns) -> Sequence[pa.DataType]:
-    """Return the types of the columns of a shard that are written whole."""
-    with files.open_read(url) as file:
-        return formats.find(formats.form_of(url)).kept_types(file, url, columns)
-
-
 def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
     """Return the types of the first shard that can be read."""
     for shard in shards:
-        with contextlib.suppress(*OF_DATA):  # its task refuses a damaged shard
-            return type_names(kept_types(shard.url, columns))
+        with contextlib.suppress(*OF_DATA), files.open_read(shard.url) as file:  # its task refuses a damaged shard
+            return type_names(formats.find(formats.form_of(shard.url)).kept_types(file, shard.url, columns))
     return []
 
 
@@ -87,6 +97,8 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
+    if source.has_separator:
+        _refuse_nameless(shards, columns.separator)
     if lost := partitions(shards):
         if columns.others != "keep":
             names = _first_names(shards, columns.separator)
@@ -140,17 +152,29 @@ def refuse_first(
     raise BadShardsError(bad)
 
 
+@dataclass(frozen=True, slots=True)
+class OpenShard:
+    """The rows of a task, in ``batches`` to be read once, of the ``file``, which has the keyed digest of the shard.
+
+    ``types`` returns those of the columns that are written whole, before a batch is read.
+    """
+
+    batches: Iterator[Batch]
+    file: KeyedReader
+    types: Callable[[], Sequence[pa.DataType]]
+
+
 @contextlib.contextmanager
-def reading(
-    task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse
-) -> Iterator[tuple[Iterator[Batch], KeyedReader]]:
-    """Open the shard of a task: its rows, to be read once, and the file, for the whole shard's keyed digest then."""
+def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse) -> Iterator[OpenShard]:
+    """Open the shard of a task, whose keyed digest is under ``key``; bad rows are given to ``aside``."""
     form = formats.find(formats.form_of(task.url))
     with files.open_read(task.url) as raw:
-        source = KeyedReader(raw, key)
-        file: Any = source.whole() if form.seeks else source
-        batches = form.batches(file, task.url, columns, task.start, task.stop)
-        yield _sound(batches, task, aside, _lacking(task, columns)), source
+        keyed = KeyedReader(raw, key)
+        file: Any = keyed.whole() if form.seeks else keyed
+        batches = _sound(
+            form.batches(file, task.url, columns, task.start, task.stop), task, aside, _lacking(task, columns)
+        )
+        yield OpenShard(batches, keyed, functools.partial(form.kept_types, file, task.url, columns))
 
 
 def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
@@ -158,8 +182,8 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     if columns.needs is None:
         return []
     asked = dataclasses.replace(columns, keep=columns.needs.columns, others="drop", unit=None, needs=None)
-    with reading(task, asked, aside=skip) as (batches, _):
-        lacking = {bad.number: bad for batch in batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
+    with reading(task, asked, aside=skip) as shard:
+        lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
     return [lacking[number] for number in sorted(lacking)]
 
 

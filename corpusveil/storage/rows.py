@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import SEPARATORS, Others, Separator
-from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice
+from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice, of_other_type
 from corpusveil.storage.nested import Path, Places, column_of, path_of
 
 BLOCK_ROWS = 8192
@@ -70,7 +70,9 @@ class Columns:
         unit: str | None = None, spans_from: Sequence[str] = (),
     ) -> Columns:  # fmt: skip
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
-        keep = [keep] if isinstance(keep, str) else keep
+        if not isinstance(keep, Iterable):
+            raise of_other_type("keep", keep, "the names of columns, or 'all'")
+        keep = (keep,) if isinstance(keep, str) else tuple(keep)
         every = not {"all", "*"}.isdisjoint(keep)
         if every and len(keep) > 1:
             raise ColumnError("keep all: this keeps every other column; leave the other names out.")

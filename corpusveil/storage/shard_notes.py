@@ -58,10 +58,10 @@ class Pass(Work[Seen]):
         return tasks  # only reading an input, which is the engine's work, shows whether it changed
 
     def do(self, task: ShardTask) -> Seen:
-        with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as (batches, source):
+        with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as shard:
             address = self.note_of(task)
-            self.write_note(task, (batch for batch in batches if batch.numbers), address)
-            digest = source.digest()
+            self.write_note(task, (batch for batch in shard.batches if batch.numbers), address)
+            digest = shard.file.digest()
         return Seen(mark=self._mark(task), input=digest, note=plain_digest(address))
 
     def is_mine(self, record: Seen, task: ShardTask) -> bool:

@@ -205,27 +205,3 @@ def plain_digest(url: str) -> str:
     """Return the SHA-256 of a stored file, hexadecimal; for output only, which is public."""
     with files.open_read(url) as file:
         return hashlib.file_digest(cast("Any", file), "sha256").hexdigest()
-
-
-class CountingFile(compression.LeftOpen):
-    """A file that computes the SHA-256 of everything written to it, and records whether anything was."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        super().__init__(file)
-        self._state = hashlib.sha256()
-        self._is_empty = True
-
-    def write(self, data: Any) -> Any:
-        self._state.update(data)
-        self._is_empty = self._is_empty and not len(data)
-        return super().write(data)
-
-    def end_shard(self, suffix: str) -> None:
-        """Finish a shard of a format that needs it, even if nothing was written."""
-        if self._is_empty:
-            blocks = compression.Blocks(self, compression.codec_of(suffix))
-            blocks.write(b"")
-            blocks.end()
-
-    def digest(self) -> str:
-        return self._state.hexdigest()

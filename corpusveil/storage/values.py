@@ -7,7 +7,7 @@ depends on whether pandas is installed.
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -25,6 +25,12 @@ _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """How many digits of a second a unit has."""
 VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 """Types of which Arrow can take no rows."""
+_LISTS = (
+    (pa.types.is_list, pa.list_),
+    (pa.types.is_large_list, pa.large_list),
+    (pa.types.is_list_view, pa.list_view),
+    (pa.types.is_large_list_view, pa.large_list_view),
+)
 _NARROW, _DAY_MS, _AFTER_HOURS = 32, 86_400_000, len("1970-01-01T00")
 
 
@@ -258,39 +264,76 @@ def _durations(counts: pa.Array, digits: int) -> pa.Array:
     return joined(sign, "PT", whole, ".", rest, "S")
 
 
-def without_unused(column: Any) -> Any:
-    """Return a copy of a column whose buffers and dictionaries, also within it, have the values of its rows alone.
+def of_own_rows(column: Any, *, nullable: bool = True) -> Any:
+    """Return a column whose buffers and dictionaries, also within it, have the values of its rows alone.
 
-    Others may be of rows that were filtered out, and leave with a slice that is pickled.
+    Others are of rows that were filtered out, or lie below nulls; a pickle, a stream and a printed column show them.
+    Where a column is not ``nullable``, what lies below the null of a row around it is some value of no meaning.
+    Raises ColumnError for a type that Arrow cannot copy.
     """
-    kind = column.type
     if isinstance(column, pa.ChunkedArray):
-        return pa.chunked_array(map(without_unused, column.chunks), kind)
+        return pa.chunked_array(map(of_own_rows, column.chunks), column.type)
+    kind, other = column.type, with_leaves(column.type, _taken_as)
+    try:
+        if other != kind:
+            return of_own_rows(column.cast(other), nullable=nullable).cast(kind)
+        return _of_own_rows(column, kind, nullable=nullable)
+    except pa.ArrowNotImplementedError:
+        raise ColumnError(f"Arrow cannot copy a column of type {kind}; cast it, or do not keep it.") from None
+
+
+def _of_own_rows(column: Any, kind: Any, *, nullable: bool) -> Any:
     if isinstance(kind, pa.BaseExtensionType):
-        return pa.ExtensionArray.from_storage(kind, without_unused(column.storage))
+        return kind.wrap_array(of_own_rows(column.storage, nullable=nullable))
+    if pa.types.is_run_end_encoded(kind):
+        return pc.run_end_encode(of_own_rows(pc.run_end_decode(column)), kind.run_end_type)
+    missing = np.asarray(column.is_null())
+    if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):  # whose casts and views Arrow gets wrong
+        sizes = list_sizes(column).astype(np.int32 if pa.types.is_list_view(kind) else np.int64)
+        starts = (np.cumsum(sizes) - sizes).astype(sizes.dtype)
+        values = of_own_rows(column.flatten())
+        return type(column).from_arrays(pa.array(starts), pa.array(sizes), values, type=kind, mask=column.is_null())
+    whole = column.take(pa.array(np.arange(len(column)), mask=missing))  # of a null only that it is one
     if pa.types.is_dictionary(kind):
-        used = column.indices.drop_null().unique().sort()
-        indices = pc.index_in(column.indices, used).cast(kind.index_type)
-        values = without_unused(_seen(column.dictionary).take(used).cast(kind.value_type))
+        used = whole.indices.drop_null().unique().sort()
+        indices, values = (
+            pc.index_in(whole.indices, used).cast(kind.index_type),
+            of_own_rows(whole.dictionary.take(used)),
+        )
         return pa.DictionaryArray.from_arrays(indices, values, ordered=kind.ordered)
-    if not (pa.types.is_nested(kind) or pa.types.is_run_end_encoded(kind)):
-        return _seen(column).take(np.arange(len(column))).cast(kind)
-    # Arrow takes nothing from some types, and leaves the fields of one of these whole if it joins them
-    is_dense = pa.types.is_union(kind) and kind.mode == "dense"
-    whole = column.take(np.arange(len(column))) if is_dense else pa.concat_arrays([column, column.slice(0, 0)])
-    if pa.types.is_struct(kind) or pa.types.is_union(kind):
-        children = [whole.field(at) for at in range(kind.num_fields)]
+    if not pa.types.is_nested(kind) or pa.types.is_union(kind):
+        return whole if nullable else pa.Array.from_buffers(kind, len(whole), [None, *whole.buffers()[1:]], 0)
+    if pa.types.is_struct(kind):
+        own, children = 1, [(whole.field(at), field.nullable) for at, field in enumerate(kind)]
     elif pa.types.is_map(kind):
-        children = [pa.StructArray.from_arrays([whole.keys, whole.items], fields=[kind.key_field, kind.item_field])]
-    elif pa.types.is_run_end_encoded(kind):
-        children = [whole.run_ends, whole.values]
+        fields = [kind.key_field, kind.item_field]
+        own, children = 2, [(pa.StructArray.from_arrays([whole.keys, whole.items], fields=fields), True)]
     else:
-        children = [whole.values]
-    own = len(whole.buffers()) - sum(len(child.buffers()) for child in children)
-    buffers, children = whole.buffers()[:own], list(map(without_unused, children))
-    return pa.Array.from_buffers(kind, len(whole), buffers, whole.null_count, 0, children)
+        own, children = (1 if pa.types.is_fixed_size_list(kind) else 2), [(whole.values, kind.value_field.nullable)]
+    copied = [of_own_rows(child, nullable=nulls or not missing.any()) for child, nulls in children]
+    buffers = [whole.buffers()[0] if nullable else None, *whole.buffers()[1:own]]
+    return pa.Array.from_buffers(kind, len(whole), buffers, whole.null_count if nullable else 0, 0, copied)
 
 
-def _seen(column: pa.Array) -> pa.Array:
-    """Return a column of views as one of strings or bytes: Arrow takes no rows of views."""
-    return column.cast(VIEWS[column.type]) if column.type in VIEWS else column
+def _taken_as(kind: pa.DataType) -> pa.DataType | None:
+    """Return the type of which Arrow takes rows in the place of one of which it takes none."""
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(kind.index_type, VIEWS.get(kind.value_type, kind.value_type), ordered=kind.ordered)
+    return VIEWS.get(kind)
+
+
+def with_leaves(kind: pa.DataType, of: Callable[[pa.DataType], pa.DataType | None]) -> pa.DataType:
+    """Return a type without metadata, in which some types are those ``of`` them."""
+
+    def field(given: pa.Field) -> pa.Field:
+        return pa.field(given.name, with_leaves(given.type, of), given.nullable)
+
+    if (other := of(kind)) is not None:
+        return other
+    if pa.types.is_struct(kind):
+        return pa.struct(list(map(field, kind)))
+    if pa.types.is_map(kind):
+        return pa.map_(field(kind.key_field), field(kind.item_field), keys_sorted=kind.keys_sorted)
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(field(kind.value_field), kind.list_size)
+    return next((make(field(kind.value_field)) for is_one, make in _LISTS if is_one(kind)), kind)

@@ -39,13 +39,16 @@ ad 300-36f 374 37e 387 483-487 591-5c7 610-61c 64b-670 6d6-6ed 711 730-74a 7eb-7
 _PLAIN = (
     dict.fromkeys(map(ord, "‘’‚‛ʹʻʼʽˈ′`´"), "'")
     | dict.fromkeys(map(ord, "“”„‟″«»"), '"')
-    | dict.fromkeys(map(ord, "‐‑‒–−﹣"), "-")
+    | dict.fromkeys(map(ord, "‐‑‒–−⁃﹘﹣"), "-")
     | dict.fromkeys(map(ord, "\xa0\u1680\u202f\u205f\u3000"), " ")
     | dict.fromkeys(range(0x2000, 0x200B), " ")
     | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 )
-_BREAK = re.compile(r"[^\S\r\n]*[\r\n]+(?:\s*[>|#])*\s*|\s{2,}|[^\S ]")
-"""A line break with the marks of quoted mail after it, or other white space that is no single blank."""
+_BREAK = r"[^\S\r\n]*[\r\n]+(?:\s*[>|#*/])*\s*"
+_GAP = re.compile(rf"(?<=[^\W\d_])(?:{_BREAK}|\s+)?[-_—―](?:{_BREAK}|\s+)?(?=[^\W\d_])|{_BREAK}|\s{{2,}}|[^\S ]")
+"""A hyphen between letters, a line break with the marks of quoted mail after it, or other white space."""
+_DOTLESS = {ord("İ"): "i", ord("ı"): "i"}
+"""Of Turkish, in which *I* and *i* are two letters."""
 
 
 @functools.cache
@@ -94,19 +97,20 @@ def composed_text(text: str) -> str:
 
 def plain(text: str) -> str:
     """Return a text with simple quotes, hyphens and blanks, character by character."""
-    return text if text.isascii() else text.translate(_PLAIN)
+    return text.replace("`", "'") if text.isascii() else text.translate(_PLAIN)
 
 
 def folded(text: str) -> tuple[str, list[int] | range]:
     """Return a text as terms are compared, and at which character of the text each of its characters begins, and ends.
 
-    Case does not matter, nor how much white space there is and of which kind, nor the marks of quoted mail.
+    Case does not matter, nor how much white space there is and of which kind, nor whether it is a hyphen between
+    letters, nor the marks of quoted mail.
     """
-    text, size = plain(text), len(text)
+    text, size = plain(text).translate(_DOTLESS), len(text)
     places: list[int] | range = range(size + 1)
-    if _BREAK.search(text):
+    if _GAP.search(text):
         pieces, kept, last = list[str](), list[int](), 0
-        for match in _BREAK.finditer(text):
+        for match in _GAP.finditer(text):
             pieces += text[last : match.start()], " "
             kept += [*range(last, match.start()), match.start()]
             last = match.end()

@@ -7,9 +7,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError
+from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError, of_other_type
 from corpusveil.ledger.summary import Ledger
-from corpusveil.transforms.frames import column_values
+from corpusveil.transforms.frames import cannot_hold
+from corpusveil.transforms.identities import column_values
 from corpusveil.transforms.release.release import AnyRelease
 from corpusveil.transforms.table import of_columns
 
@@ -71,9 +72,15 @@ def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
     import polars as pl
 
     run = of_columns(release, "cv.expr")
+    for what, column in (("text", text), ("id", id)):
+        if not isinstance(column, str):
+            raise of_other_type(what, column, "the name of a column, which is a string")
 
     def draw(columns: Any) -> Any:
+        if str(columns[1].dtype) == "Object":
+            raise cannot_hold(text, "Object")
         ids, texts = map(column_values, columns)
         return pl.Series(text, run(pa.repeat(text, len(texts)), ids, texts))
 
-    return pl.map_batches([pl.col(id), pl.col(text)], draw, pl.String, is_elementwise=True).alias(text)
+    named = [pl.selectors.by_name(column).as_expr() for column in (id, text)]  # col takes "*" and "^…$" for patterns
+    return pl.map_batches(named, draw, pl.String, is_elementwise=True).alias(text)

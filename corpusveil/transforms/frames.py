@@ -28,7 +28,8 @@ from corpusveil.errors import (
 )
 from corpusveil.storage.nested import Path, Places, collected, column_of, filled, flat, leaf_type, path_of, refilled
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.values import is_string, without_unused
+from corpusveil.storage.values import is_string, of_own_rows
+from corpusveil.transforms.identities import column_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,22 +137,6 @@ def cannot_hold(name: str, kind: object) -> UserError:
     return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
 
 
-def column_values(column: Any) -> Any:
-    """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list."""
-    if hasattr(column, "to_arrow"):  # Polars, which gives the addresses of objects to Arrow
-        try:
-            column = column.to_list() if str(column.dtype) == "Object" else column.to_arrow()
-        except pa.ArrowInvalid:
-            raise BadTypeError(f"{column.name}: Arrow has no type for {column.dtype}; cast the column first.") from None
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return column
-    if not hasattr(column, "isna"):
-        return list(column)
-    if column.dtype != "object":  # pandas
-        return pa.array(column, from_pandas=True)
-    return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
-
-
 def _place(names: Sequence[Any], name: str) -> int:
     """Return the place of a column. Raises UserError if it is missing or occurs several times."""
     places = [place for place, other in enumerate(names) if other == name]
@@ -176,8 +161,10 @@ def _numpy(data: Any, _text: str, _: Columns) -> Frame:
         raise ShapeError(
             f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
         )
-    kind = data.dtype if data.dtype.kind in "OT" else np.str_  # whose width is what the private texts need
-    return Frame(large_strings(data.tolist(), None), lambda parts: np.array(_texts(parts), dtype=kind))
+    texts = large_strings(data.tolist(), None)
+    kind = object if texts.null_count else np.str_  # whose width is what the private texts need
+    kind = data.dtype if data.dtype.kind in "OT" else kind
+    return Frame(texts, lambda parts: np.array(_texts(parts), dtype=kind))
 
 
 def _arrow_column(data: Any, text: str, _: Columns | None = None) -> Frame:
@@ -231,10 +218,10 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
     stays, dropped = stays_of(names, columns)
 
     def back(made: Any) -> Any:
-        for at, field in enumerate(made.schema):
-            named = field if columns.others == "keep" else field.remove_metadata()
-            made = made.set_column(at, named, without_unused(made.column(at)))
-        return made if columns.others == "keep" else made.replace_schema_metadata(None)
+        schema = made.schema  # whose metadata may tell of columns and rows that are gone
+        if columns.others != "keep":
+            schema = pa.schema([field.remove_metadata() for field in schema])
+        return type(made).from_arrays(list(map(of_own_rows, made.columns)), schema=schema)
 
     column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
     return dataclasses.replace(
@@ -256,16 +243,10 @@ def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
     index = data.index
     names = [UNNAMED if name is None else name for name in index.names]
     if (names == [UNNAMED] and _are_row_numbers(index)) or columns.others == "keep" or set(names) <= set(columns.keep):
-        return _used(index), []
+        for unused in ("remove_unused_levels", "remove_unused_categories"):  # which may be of rows filtered out
+            index = getattr(index, unused, lambda same=index: same)()
+        return index, []
     return None, names
-
-
-def _used(index: Any) -> Any:
-    """Return an index without levels and categories that it does not use, which may be of rows filtered out."""
-    if hasattr(index, "levels"):
-        index = index.remove_unused_levels()
-        return index.set_levels(list(map(_used, index.levels)), verify_integrity=False)
-    return index.remove_unused_categories() if hasattr(index, "remove_unused_categories") else index
 
 
 def _are_row_numbers(index: Any) -> bool:
@@ -320,14 +301,17 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
         for at, kind in enumerate(made.dtypes):
             if kind == "category":
                 made.isetitem(at, made.iloc[:, at].cat.remove_unused_categories())
-            elif type(kind).__name__ == "ArrowDtype":
-                values = made.iloc[:, at].array
-                made.isetitem(at, type(values)(without_unused(values.__arrow_array__())))
-        if columns.others != "keep":
-            made.attrs = {}
+            elif hasattr(kind, "__from_arrow__") and hasattr(kind, "numpy_dtype"):  # of Arrow, or with a mask
+                made.isetitem(at, kind.__from_arrow__(of_own_rows(made.iloc[:, at].array.__arrow_array__())))
+        if columns.others != "keep":  # what describes a frame may tell of columns and rows that are gone
+            made.columns, made.attrs = list(made.columns), {}
         return made.reset_index(drop=True) if index is None else made.set_axis(index)
 
-    column = lambda name: column_values(data.iloc[:, _place(names, name)])  # noqa: E731 - one of four such
+    def column(name: str) -> Any:
+        return column_values(
+            data.index.get_level_values(name) if name in of_index else data.iloc[:, _place(names, name)], name
+        )
+
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
 
 
@@ -346,17 +330,25 @@ def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
     values = data.get_column(data.columns[_place(data.columns, column_of(text))])
     column = _polars_series(values, text, path=path_of(text))
 
-    def back(parts: list[pa.Array]) -> Any:
-        made = data.with_columns(column.back(parts))[:, stays]
-        nested = filter(lambda each: each.dtype.is_nested(), made)  # whose strings Polars leaves among those of others
-        return made.with_columns(type(x)(x.name, without_unused(x.to_arrow())).cast(x.dtype) for x in nested)
+    def back(made: Any) -> Any:
+        return made.with_columns(map(_of_own_rows, made.iter_columns()))
 
     return dataclasses.replace(
         column,
-        back=back,
-        column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)])),
+        back=lambda parts: back(data.with_columns(column.back(parts))[:, stays]),
+        column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)]), name),
         dropped=dropped,
     )
+
+
+def _of_own_rows(column: Any) -> Any:
+    """Return a Polars column whose buffers have the values of its rows alone; objects of Python lie in none."""
+    if str(column.dtype) == "Object":
+        return column
+    try:
+        return type(column)(column.name, of_own_rows(column.to_arrow())).cast(column.dtype)
+    except pa.ArrowInvalid:  # a type that Arrow lacks
+        return type(column)(column.name, column.to_list(), dtype=column.dtype)
 
 
 def _polars_lazy(data: Any, text: str, columns: Columns) -> Frame:
@@ -366,10 +358,12 @@ def _polars_lazy(data: Any, text: str, columns: Columns) -> Frame:
 
 def _dataset(data: Any, text: str, columns: Columns) -> Frame:
     column = _arrow_table(data.with_format("arrow")[:], text, columns)
-    like = data.select_columns([name for name in data.column_names if name not in column.dropped])
+    names = [name for name in data.column_names if name not in column.dropped]
+    like = data.select_columns(names) if column.dropped else data
+    info = like.info if columns.others == "keep" else type(like.info)(features=like.features)
 
     def back(parts: list[pa.Array]) -> Any:
-        return type(data)(column.back(parts), info=like.info, split=data.split).with_format(**like.format)
+        return type(data)(column.back(parts), info=info, split=data.split).with_format(**like.format)
 
     return dataclasses.replace(column, back=back)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import datetime as dt
+import decimal
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
 
 from corpusveil.display import several
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids
+from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids, of_other_type
 from corpusveil.ledger.units import Unit, chosen, scopes_of
 from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.storage.documents import Documents
@@ -43,6 +46,10 @@ class RowNumbers:
         return [(self.name, number) for number in range(rows)]
 
 
+_EXACT = 1 << 53
+"""From here on, a float stands for several whole numbers."""
+_DIGITS = 38
+"""The most digits of a decimal number, in Arrow and in databases."""
 MOST_BITS = 14_000
 """The most bits of a number that is an id: Python writes no number of more than 4,300 digits."""
 Ids: TypeAlias = str | RowNumbers | Iterable[Any]
@@ -69,25 +76,40 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
                 f"ids = {ids!r} names a column, and these texts have no columns; give an id for each text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
-        values = values_of(column(ids))
-        if None in values:
-            raise missing_ids(ids)
-        return checked_identities(values, ids)
-    given: Any = ids
-    for method in ("to_pylist", "tolist", "to_list"):  # Arrow; NumPy and pandas; Polars
-        if hasattr(given, method):
-            given = getattr(given, method)()
-            break
-    try:
-        listed = list(given)
-    except TypeError:
-        raise BadTypeError(
-            f"ids: give the name of a column, an id for each text, or cv.RowNumbers, not a value of type "
-            f"{type(given).__name__}."
-        ) from None
+        return identities_of(column(ids), ids)
+    given = values_of(column_values(ids, "ids"))  # of a typed column, as if the frame had it
+    listed = [
+        value.item() if isinstance(value, np.generic) and value.dtype.kind in "iufb" else value for value in given
+    ]
     if len(listed) != rows:
         raise ShapeError(f"ids: {len(listed):,} ids for {rows:,} texts; give an id for each text.")
     return checked_identities(listed, "ids")
+
+
+def column_values(column: Any, what: str = "a column") -> Any:
+    """Return the values of a column or list of any library: of Arrow where it has a type, otherwise a list.
+
+    Raises UserError, which says ``what`` it is and quotes no value, for a type that Arrow lacks, and for what is not
+    one value for each row in their order.
+    """
+    is_row_by_row = isinstance(column, Iterable) and len(getattr(column, "shape", (0,))) == 1
+    if not is_row_by_row or isinstance(column, (Mapping, AbstractSet, str, bytes, bytearray)):
+        raise of_other_type(what, column, "the name of a column, or a list or column with a value for each text")
+    kind = getattr(column, "dtype", None)
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    if kind is None or getattr(column, "nlevels", 1) > 1:
+        return list(column)
+    if str(kind) == "Object":  # of Polars, whose Arrow arrays are of addresses in memory
+        return column.to_list()
+    if kind == "object" and hasattr(column, "isna"):
+        return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
+    if isinstance(column, np.ndarray) and column.dtype.kind not in "mM":
+        return list(column)
+    try:
+        return column.to_arrow() if hasattr(column, "to_arrow") else pa.array(column, from_pandas=True)
+    except (pa.ArrowException, TypeError):  # whose text may quote a value
+        raise BadTypeError(f"{what}: Arrow has no type for the values of this {kind}; cast it first.") from None
 
 
 def warn_of_repeated(identities: Sequence[Any]) -> None:
@@ -105,10 +127,11 @@ def warn_of_repeated(identities: Sequence[Any]) -> None:
 
 
 def identities_of(column: Any, name: str) -> list[Any]:
-    """Return the ids of an Arrow column as Python values, instants in UTC. Raises UserError when one is missing."""
-    if column.null_count:
+    """Return the ids of a column as Python values, instants in UTC. Raises UserError when one is missing."""
+    values = values_of(column)
+    if None in values:
         raise missing_ids(name)
-    return checked_identities(values_of(column), name)
+    return checked_identities(values, name)
 
 
 _MICROSECONDS = {
@@ -141,9 +164,15 @@ def _of_time(value: pa.Scalar, text: str | None) -> Any:
 
 
 def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
-    """Return ids unchanged. Raises UserError if an id is missing, or is a tuple that does not end in a row number."""
+    """Return ids, whatever type a column gave them.
+
+    Raises UserError if an id is missing, or is a tuple that does not end in a row number.
+    """
     for value in values:
-        if value is None or (isinstance(value, (float, dt.date)) and value != value):  # noqa: PLR0124 - NaN, NaT
+        if value is None or (
+            value.is_nan() if isinstance(value, decimal.Decimal)
+            else isinstance(value, (float, dt.date)) and value != value  # noqa: PLR0124 - NaN, NaT
+        ):  # fmt: skip
             raise BadRowError(f"{name}: an id is missing; give every document an id.")
         if isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise BadRowError(f"{name}: an id is a number of thousands of digits; give shorter ids.")
@@ -155,7 +184,21 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
                     f"{name}: an id that is a tuple has to consist of names (text) and, at the end, the number "
                     "of the row."
                 )
-    return list(values)
+    return [value if type(value) in (str, int, tuple) else _of_any_type(value) for value in values]
+
+
+def _of_any_type(value: Any) -> Any:
+    """Return an id as each of its types has it: an instant in UTC, a whole number, which a join may make a float."""
+    match value:
+        case dt.datetime() if value.tzinfo is not None:
+            return value.astimezone(dt.UTC)
+        case float() if value.is_integer() and abs(value) < _EXACT:
+            return int(value)
+        case decimal.Decimal() if (
+            value.is_finite() and value.adjusted() < _DIGITS and value == value.to_integral_value()
+        ):
+            return int(value)
+    return value
 
 
 @dataclass(frozen=True, slots=True)

@@ -141,7 +141,7 @@ def privatize_frame(
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
     run = _batches(release.kernel(), schema.names, _Reader(text, id, Beside((), scope, beside.known)), stays)
     fields = [schema.fields[place] for place in stays]
-    if wanted.others != "keep":  # what is said of a column can be values of its other rows, as with StringIndexer
+    if wanted.others != "keep":  # metadata, as of a column of categories, may have values of other rows
         fields = [type(field)(field.name, field.dataType, field.nullable) for field in fields]
     return numbered.mapInArrow(run, type(schema)(fields))
 
@@ -175,7 +175,8 @@ def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") ->
     from pyspark.sql.functions import col, lit
 
     function = spark_function(SparkSession.active(), release, "privatize_column")
-    return function(lit(text), col(id), col(text)).alias(text)
+    named = (col(f"`{name.replace('`', '``')}`") for name in (id, text))  # a dot is no path into a column
+    return function(lit(text), *named).alias(text)
 
 
 def spark_function(spark: Any, release: AnyRelease, name: str) -> Any:

@@ -30,14 +30,20 @@ from corpusveil.transforms.frames import (
     Frame,
     Kept,
     cannot_hold,
-    column_values,
     frame_of,
     is_text,
     large_strings,
     require_text,
     warn_of_dropped,
 )
-from corpusveil.transforms.identities import Beside, Ids, identities_of, identities_of_documents, warn_of_repeated
+from corpusveil.transforms.identities import (
+    Beside,
+    Ids,
+    column_values,
+    identities_of,
+    identities_of_documents,
+    warn_of_repeated,
+)
 from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.waiting import reached, waiting
@@ -112,6 +118,8 @@ def privatize(
     if corpus is not None and ledger is None:
         raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
     frame = frame_of(texts, text, keep)
+    for what, column in {"ids": ids, **(unit if isinstance(unit, Mapping) else {})}.items():
+        _require_order(texts, column, what)
     names, values = _units(unit, frame)
     scoped = require_release(release).scoped
     spending = require_ledger(ledger, names, corpus, scoped=scoped)
@@ -228,6 +236,8 @@ def denoise_frame(
         model = load_model(named)
     if model is None:
         raise UnsetError("model: the search needs a language model of public text; give one.")
+    if not isinstance(model, LanguageModel):
+        raise of_other_type("model", model, "the model, cv.load_model(URL)")
     denoiser = Denoiser(
         mechanism, release.budget, release.policy, model, search or Search(margin=MARGIN), release.collocations,
         spans=release.spans is not None,
@@ -249,18 +259,29 @@ def known_column(frame: Frame, name: str) -> Any:
     return frame.column(name)
 
 
+def _require_order(texts: Any, column: Any, what: str) -> None:
+    """Raise UserError for a pandas column with the labels of the texts in another order, which would mix up rows."""
+    index: Any = getattr(column, "index", None)
+    own: Any = getattr(texts, "index", None)
+    if not (hasattr(index, "equals") and hasattr(own, "equals")) or len(index) != len(own) or index.equals(own):
+        return
+    if index.isin(own).all():
+        raise ShapeError(
+            f"{what}: the index has the labels of the texts' in another order; sort both alike, or, if the rows are in "
+            "one order, give a list."
+        )
+
+
 def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, Any]]:
     """Return units as names and columns, and the values that the caller gave for some instead of a column."""
     if not isinstance(given, Mapping):
         return given, {}
-    values = {name: value for name, value in given.items() if not isinstance(value, str)}
+    values = {name: column_values(value, f"unit {name}") for name, value in given.items() if not isinstance(value, str)}
     for name, value in values.items():
-        if not hasattr(value, "__len__"):
-            raise of_other_type(f"unit {name}", value, "the name of a column, or a value for each text")
         if len(value) != len(frame):
             raise ShapeError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
     names = {name: name if name in values else column for name, column in given.items()}
-    return names, {name: column_values(value) for name, value in values.items()}
+    return names, values
 
 
 def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType) -> list[pa.Array]:

@@ -176,6 +176,9 @@ class TestFramesEverywhere:
             assert [bar.get_width() for bar in axis.patches] == pytest.approx(shares)
         with refused("wrong-value", "cv.compare"):
             cv.compare(given, risks=[], epsilons=[])
+        for wrong in ({"risks": 0.5}, {"epsilons": 8, "risks": []}):
+            with refused("wrong-type", "cv.compare"):
+                cv.compare(given, **wrong)
 
     def test_a_frame_is_denoised_as_a_folder_is(self) -> None:
         """In its type, with all of its columns, by the model that the space ships."""
@@ -187,6 +190,17 @@ class TestFramesEverywhere:
             assert list(found.columns) == ["name", "body"]
             assert list(found["body"]) == cv.denoise(list(private["body"]), release)
         assert found["body"][0] is None
+        for call, refusal in (
+            (
+                lambda: cv.denoise(private, cv.release(store="en", epsilon=10, key=release.key)),
+                ("conflicting-settings",),
+            ),
+            (lambda: cv.denoise(private, "folder"), ("wrong-type", "denoise")),
+            (lambda: cv.denoise("in", "out"), ("missing-setting", "space")),
+            (lambda: cv.denoise(private, release, text="body", model="en"), ("wrong-type", "model")),
+        ):
+            with refused(*refusal):
+                call()
 
 
 def test_what_many_rows_share_is_said_by_a_plan(tmp_path: Path) -> None:

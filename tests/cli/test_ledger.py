@@ -11,6 +11,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
+from corpusveil.ledger.summary import require_ledger
 from tests.calls import command, fails, succeeds
 from tests.engines.corpora import WORDS, make_space
 
@@ -84,6 +85,8 @@ def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
 
 def test_a_release_without_a_cap_is_counted_with_a_warning(call: list[str]) -> None:
     """Caps belong to the call; one that was forgotten refuses nothing."""
+    with pytest.warns(UserWarning, match="no cap: this release is counted"):
+        require_ledger(cv.Ledger("anywhere"), "customer", None)
     assert "no cap: this release is counted" in succeeds(*call, *UNITS).err
     assert "no cap" not in succeeds(*call, *UNITS).err, "a finished release is not counted again"
     call[call.index("out")] = "more"

@@ -157,6 +157,8 @@ class TestWhatIsNew:
         digest = hashlib.sha256(data).hexdigest()
         assert "1 file, by later runs" in succeeds("verify", ground / "out", "--digest", digest).out
         fails(["verify", ground / "out", "--require", "nats<=0", "--require", "per=token"], "not-met", "run-00001")
+        for require in (iter(["space=x"]), "space=x", ["space=x"]):  # which each run is asked again
+            assert len(cv.verify(ground / "out", digest.upper(), require).unmet) == 2
         manifest = ground / "out/run-00001/manifest.json"
         for path, content in (
             (index, data.replace(b"run-00002/data", b"run-00001/data")), (index, data.replace(b"part-00001", b"p")),

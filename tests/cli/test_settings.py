@@ -82,7 +82,17 @@ class TestTheTemplate:
         fails(["run", "--init", file], "output-in-use", file)
         fails(["run"], "missing-setting", "run --init FILE.toml")
         fails(["run", "--init", "full"], "missing-setting", "run --init FILE.toml")
-        fails(["run", "--init", "new", tmp_path / "b.toml"], "wrong-value", "write 'full' here")
+        fails(["run", "--init", "new", tmp_path / "b.toml"], "wrong-value", "write 'passages' or 'full' here")
+
+    def test_of_passages_runs_as_it_is(self, tmp_path: Path) -> None:
+        file = tmp_path / "new.toml"
+        succeeds("run", "--init", "passages", file)
+        settings = toml.read(str(file)).written
+        assert (settings.store.path, settings.budget.epsilon, settings.budget.risk) == ("en", 10.0, None)
+        pq.write_table(pa.table({"id": [1], "text": ["The river was cold."]}), tmp_path / "reviews.parquet")
+        succeeds("key", "new", tmp_path / "release.key")
+        succeeds("run", file)
+        assert pq.read_table(tmp_path / "private" / "data").column_names == ["text"]
 
     def test_that_is_first_has_what_a_person_decides_and_runs_as_it_is(self, tmp_path: Path) -> None:
         """About fifteen lines, each with a sentence: a release, and a readable one, once input and key are there."""

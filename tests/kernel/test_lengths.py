@@ -26,6 +26,7 @@ from corpusveil.sampling.weights import TOTAL
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.pages import render_public
+from corpusveil.transforms.release.promises import ORDER
 from corpusveil.transforms.release.statement import document_figure
 from tests.calls import refused
 from tests.contracts.spaces import ring_distances, small_space, words_of
@@ -231,7 +232,7 @@ class TestWhatElseWouldShowIt:
             release(policy=dataclasses.replace(FILLED, **policy))
         with refused("conflicting-settings"):  # shares by the text's own words
             release(budget=cv.Budget(5.0, "document", "word-share"))
-        assert release().guarantee().disclosed == (GRID.disclosed,)
+        assert release().guarantee().disclosed == (GRID.disclosed, ORDER)
 
     def test_is_in_no_file_of_a_release(self, tmp_path: Path) -> None:
         """Two corpora whose documents lie in the same cells: what is published differs in digests of words alone."""

@@ -31,9 +31,9 @@ from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import string_buffers
+from corpusveil.transforms.release import job
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.denoise_corpus import SPENDS, denoise
-from corpusveil.transforms.release.job import ShardJob
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
 from tests.language.random_texts import WORDS, corpus
@@ -300,7 +300,7 @@ def test_one_file_is_denoised_in_parts_that_are_kept_and_shows_how_far_it_is(
     texts = corpus(BLOCK_ROWS + 600, 6, 4)
     release, shares, kernel = release_of(space, tmp_path, texts), list[float](), Denoiser.privatize
     whole, parts = str(tmp_path / "whole"), str(tmp_path / "parts")
-    monkeypatch.setattr(ShardJob, "_beat", lambda *given: shares.append(given[-1]))
+    monkeypatch.setattr(job._Progress, "note", lambda *given: shares.append(given[-1]))
     cv.denoise(release, whole, space=space, model=model)
     assert len(shares) > len(texts) // 256
     assert all(0 < share <= 1 for share in shares)

@@ -137,13 +137,15 @@ def test_few_runs_of_public_text_without_names_are_taken_for_names(names: Names)
 
 
 def test_a_part_of_a_name_is_found_again_in_its_document(names: Names) -> None:
-    """With the same capitals, wherever it stands; not in another document, and no word that means something else."""
+    """Wherever it stands, in any case after a cue; not in another document, and no word that means something else."""
     texts = [
         "Dr Brijesh Zorblat came. Zorblat was late, so was Brijesh, and ZORBLAT and zorblat.", "Zorblat was late.",
-        "Best,\nMay Quuxley\n\nQuuxley's phone broke. May was fine.",
+        "Best,\nMay Quuxley\n\nQuuxley's phone broke. May was fine.", "The bag of Zorblat Quux. ZORBLAT, quux.",
+        "From: Zorblat Quux\n\nzorblat's phone broke, QUUX WAITS",
     ]  # fmt: skip
     assert found(names, texts) == [
-        ["Brijesh Zorblat", "Zorblat", "Brijesh"], [], ["May Quuxley", "Quuxley's"],
+        ["Brijesh Zorblat", "Zorblat", "Brijesh", "ZORBLAT", "zorblat"], [], ["May Quuxley", "Quuxley's"],
+        ["Zorblat Quux"], ["Zorblat Quux", "zorblat's", "QUUX"],
     ]  # fmt: skip
     long = " ".join(f"I met Mr. Quux{letter * 9} there." for letter in "abcdefghijklmnopqrstuvwxyz" * 4)
     assert len(found(names, [f"{long} Zorblat. {long}"])[0]) == 2 * 104, "the latest names are remembered"
@@ -173,6 +175,15 @@ def test_suffixes_firms_words_small_titles_and_speakers(names: Names) -> None:
         "12/03/2024, 10:15 - Zorblat Quux: where is it?": ["Zorblat Quux"], "[10:15] zorblat: hi": ["zorblat"],
         "<zorblat> is it open?": ["zorblat"], "1\n00:00:01,000 --> 00:00:04,000\n<v Zorblat>hi": ["Zorblat"],
         "Zorblat [10:15 AM]\nwhere is it?": ["Zorblat"], "Zorblat: is it open?": ["Zorblat"],
+        "Zorblat — Today at 10:15 AM\nhi": ["Zorblat"], "Zorblat, [12.03.2024 10:15]\nhi": ["Zorblat"],
+        "Zorblat (2024-03-12 10:15): hi": ["Zorblat"], "> Zorblat: hi": ["Zorblat"],
+        "Zorblat 3 weeks ago at 10:15": [], "Kick-off 10:15": [],
+        "10:15 - ~\u202fZorblat: hi": ["Zorblat"], "[Zorblat]: hi\n**Quuxley**: ok": ["Zorblat", "Quuxley"],
+        "10:15:22 From Zorblat Quux to Everyone: hi": ["Zorblat Quux"], "at 7:40 am from Sacramento to Anaheim": [],
+        "20/6/2017 8:28 p. m. - Zorblat: hi": ["Zorblat"], "[31/12/2019, 2:14:40 a.m.] Zorblat: hi": ["Zorblat"],
+        "Telefon: 1234567\nGeburtsdatum: 12.03.1984\n* Zorblat: sold": [], "From Jun 3 on": [],
+        "Ask Robert Lang jun. and Robert Lang sen.": ["Robert Lang jun", "Robert Lang sen"],
+        "This is Amazing! I am Vegan, it is Broken": [], "my name is Amazing, I am Quuxley": ["Amazing", "Quuxley"],
         "[10:15] server: hi": [], "<p>is it open?</p>": [], "Total 10:15": [],
         "Sent on Jan 12, Thu 10:15, from Jan to Jun, am 3. Mai": [], "IBAN: DOB: Thu, 4 Jan 2024": [],
         "Hi Jan, this is June.": ["Jan", "June"],

@@ -142,11 +142,24 @@ def test_terms_are_found_however_quotes_hyphens_blanks_and_letters_are_encoded(s
     for text in (
         "Zoë O’Dell-Groß", "Zoe\u0308 O'Dell-Groß", "Zoë\r\nO'Dell-Groß", "Zoë  O'Dell-Groß", "Zoë\n> > O'Dell-Groß",
         "Zoë O'Dell\u2011Groß", "Zo\u00adë O'De\u200bll-Groß", "ZOË O'DELL-GROSS", "ZOË\u202fO`DELL‐GROẞ",
-        "Zoë O＇Dell-Groß",
+        "Zoë O＇Dell-Groß", "Zoë-O'Dell Groß", "zoë_o'dell_groß", "Zoë O'Dell-\n> Groß", "Zoë O'Dell – Groß",
+        "Zoë\n * O'Dell―Groß",
     ):  # fmt: skip
         (spans,) = found([f"so {text}, yes"], recognizer)
         assert [span for _, span in spans] == [composed_text(text)], ascii(text)
     assert found(["Zoë O'Dell-Grossi", "AZoë O'Dell-Groß", "Zoë O'DellGroß"], recognizer) == [[], [], []]
+    for term, texts in {
+        "O'Neill": ["O`Neill", "O´NEILL", "O'Neill"], "Yıldız": ["YILDIZ", "yıldız", "Yildiz"],
+        "İpek": ["ipek", "İPEK", "IPEK"],
+        "Meyer": ["Meyers", "MEYER"], "Red Falcon": ["Red Falcons", "red_falcon", "Red—Falcon"], "B-12": ["b‑12"],
+    }.items():  # fmt: skip
+        (tmp_path / "t").write_text(f"{term}\n")
+        recognizer = make(str(tmp_path / "t"), space)
+        assert [[span for _, span in spans] for spans in found(texts, recognizer)] == [
+            [text.removesuffix("s")] for text in texts
+        ]
+    (tmp_path / "t").write_text("Thi\nMark\nB-12\nRed Falcon\n")
+    assert found(["This one marks b 12 red, falcon", "12-34"], make(str(tmp_path / "t"), space)) == [[], []]
 
 
 def test_functions_get_simple_quotes_hyphens_and_blanks_and_their_places_are_those_of_the_text(space: Space) -> None:
@@ -169,7 +182,7 @@ def test_a_file_of_terms_is_told_apart_by_its_content_and_not_by_its_name(terms:
     assert content("names") is None
 
 
-@pytest.mark.parametrize("row", [b"Secret Kind\tBob", b"name\t", b"\tBob", b"\xffBob"])
+@pytest.mark.parametrize("row", [b"Secret Kind\tBob", b"name\t", b"\tBob", b"\xffBob", b"\xc2\xad\xe2\x80\x8b"])
 def test_a_row_that_cannot_be_used_is_named_and_not_quoted(space: Space, tmp_path: Path, row: bytes) -> None:
     path = tmp_path / "terms"
     path.write_bytes(b"Alice\n" + row + b"\n")

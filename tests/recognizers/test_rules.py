@@ -147,10 +147,49 @@ def test_no_half_of_two_phone_numbers_side_by_side_is_left() -> None:
 def test_dates_of_birth_are_found_as_databases_write_them() -> None:
     dates = ("1984-03-09", "09.03.84", "84-03-09", "19840309", "09031984", "840309", "3/9/1984", "09-MAR-1984")
     named = ("9.Mar.1984", "1984-MAR-09", "09MAR1984", "9mar84", "09-MAR-84", "1984MAR09", "MAR091984", "9 March '84")
-    for date in (*dates, *named, "09 03 1984", "9.III.1984", "9/3-84"):
+    bare = ("09 03 84", "9 3 84", "84 03 09", "090384", "030984", "03091984", "9 March 84", "März 84", "9 aout 45")
+    other = ("9 MÄRZ 1984", "9 AOÛT 1969", "9 maart 1984", "9. desember 1984", "9 Ağustos 1984", "April of 87")
+    for date in (*dates, *named, *bare, *other, "09 03 1984", "9.III.1984", "9/3-84"):
         for form in ("DOB {}", "dob={}", '"dob": "{}"', "birth_date: {}", '{{"birthDate":"{}"}}', "geb. {}", "DOB|{}|"):
             assert found([form.format(date)]) == [[("date_of_birth", date)]], form.format(date)
     assert found(["born 1234567, DOB 84031", "dob=20241399", "born 3 May 20 minutes"]) == [[], [], []]
+
+
+def test_numbers_of_persons_are_found_after_their_word_without_a_checksum() -> None:
+    for text, value in {
+        "ssn={}": "536228726", "my SSN is {}.": "987-65-4321", "social security number: {}": "536904399",
+        "BSN {}": "111222333", "nino={};": "AB123456C", "NI number: {}": "AB 12 34 56 C", "PAN {}": "ACUPA7085R",
+        "passport no. {}, valid": "L8471209", '{{"ssn":"{}"}}': "536228726", "ssn# {}": "536904399",
+    }.items():  # fmt: skip
+        assert found([text.format(value)]) == [[("national_id", value)]], text
+    for text in (
+        "the security of 12 states",
+        "a pan of 30 cm, 1200000 sold",
+        "insurance 2019-2020",
+        "a sin in 1984",
+        "security patch KB5034441",
+        "the sin of 1234567 people",
+    ):
+        assert found([text]) == [[]], text
+
+
+def test_addresses_that_are_spelled_for_readers_are_contacts() -> None:
+    for address in (
+        "anna.k [at] example [dot] com", "anna.k(at)example.com", "anna.k at example dot co dot uk",
+        "anna@example[.]com", "anna.k AT example DOT com", "anna.k[@]example.com", "anna.k @ example.com",
+        "anna.k%40example.com", "anna { at } example { dot } org", "anna at gmail dot com",
+    ):  # fmt: skip
+        for text in (f"write to {address} soon", f"write to {address}"):
+            tokens = TOKENIZER.tokenize([text])
+            whole, _ = covered(tokens, rules(tokens))
+            assert whole.texts(0)[2] == address, address
+    for text in (
+        "meet at noon at the dot com boom",
+        "I am at home (at last), at work",
+        "3 apples @ 2 euros",
+        "a (dot) b",
+    ):
+        assert found([text]) == [[]], text
 
 
 def test_a_kind_with_a_checksum_is_the_kind_of_a_span_however_long_a_guess_is() -> None:

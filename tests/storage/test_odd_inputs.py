@@ -65,6 +65,22 @@ def test_names_that_are_not_utf8(ground: Ground, tmp_path: Path) -> None:
     assert "/o\\xff: this name is not valid UTF-8" in said
 
 
+def test_csv_without_a_line_of_names_is_no_release_and_one_empty_shard_of_several_is(
+    ground: Ground, tmp_path: Path
+) -> None:
+    """An export that failed leaves 0 bytes, or gzip of none; workers of Spark leave an empty shard beside others."""
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in" / "a.csv").touch()
+    assert "a.csv: this file is empty, and no line names" in sentence(ground, tmp_path / "in", tmp_path / "out")
+    (tmp_path / "in" / "a.csv").rename(tmp_path / "gone")
+    (tmp_path / "in" / "a.csv.gz").write_bytes(gzip.compress(b""))
+    assert "a.csv.gz: this file is empty" in sentence(ground, tmp_path / "in", tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "in" / "b.csv.gz").write_bytes(gzip.compress(b"text\nba de\n"))
+    assert run(ground.arguments(str(tmp_path / "in"), str(tmp_path / "out"))) == 0
+    assert manifest(tmp_path / "out")["documents"] == 1
+
+
 class TestAByteOrderMark:
     @pytest.mark.parametrize("suffix", ROWS)
     def test_is_no_part_of_the_text(self, suffix: str) -> None:

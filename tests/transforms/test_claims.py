@@ -64,13 +64,27 @@ def test_what_a_manifest_does_not_claim_ends_the_gate_with_the_field(release: Pa
     assert len(cv.verify(release, require=["per=document", "space=x"]).unmet) == 2
 
 
+def test_a_column_or_unit_cannot_be_named_as_another_claim(ground: Ground, tmp_path: Path) -> None:
+    """Nothing, or several, are not one of that name."""
+    source = tmp_path / "in.jsonl"
+    source.write_text('{"id": "1", "text": "good wine", "none": "x", "a,id": "y", "a": 1}\n')
+    for keep, said in (("none", "'none'"), ("a,id", "'a,id'"), ("a", "a")):
+        succeeds(*ground.arguments(source, tmp_path / keep, "--keep", keep))
+        assert cv.verify(tmp_path / keep).claims["kept"] == said
+        assert cv.verify(tmp_path / keep, require="kept=none").unmet, keep
+    caps = ("--ledger", str(tmp_path / "ledger"), "--unit", "x,customer=id", "--cap", "900")
+    succeeds(*ground.arguments(source, tmp_path / "unit", *caps))
+    assert cv.verify(tmp_path / "unit", require="unit=customer").unmet
+
+
 def test_a_gate_that_could_mean_several_things_is_refused(texts: Path) -> None:
     """A bare epsilon, nats of nothing, a name that no manifest has, and what is no number."""
     for claims, code, name in (
         (["epsilon<=1"], "wrong-value", "nats"), (["epsilon=1", "per=token"], "wrong-value", "epsilon"),
         (["cap<=5000", "unit=x"], "wrong-value", "cap-ldp"), (["nats<=14"], "missing-setting", "per"),
         (["nats<=14", "unit=x"], "missing-setting", "per"), (["cap-ldp<=14"], "missing-setting", "unit"),
-        (["nat<=14"], "unknown-name", "nats"), (["nats=14", "per=token"], "wrong-value", "<="),
+        (["nat<=14"], "unknown-name", "nats"), (["price<=1"], "unknown-name", "there are "),
+        (["nats=14", "per=token"], "wrong-value", "<="),
         (["per<=document"], "wrong-value", "per"), (["per"], "wrong-value", "per"), (["per="], "wrong-value", "per="),
         *((["nats<=" + number, "per=token"], "wrong-value", "nats") for number in ("nan", "inf", "-1", "x")),
     ):  # fmt: skip
@@ -90,15 +104,6 @@ def test_no_requirement_holds_under_the_published_test_key_or_without_a_guarante
     fails(["verify", texts, *required("nats<=1e300", "per=document")], "not-met", "nats is none")
     assert "\x1b" not in fails(["verify", texts, *required("kept=none")], "not-met", "kept is 'a")
     assert "\x1b" not in succeeds("verify", texts).out
-
-
-def test_a_column_with_the_name_of_nothing_or_of_two_is_not_taken_for_these(texts: Path) -> None:
-    stated = json.loads((texts / "manifest.json").read_bytes())
-    for name, claim in (("none", "kept=none"), ("a,b", "kept=a,b")):
-        stated["configuration"]["columns"]["keep"] = [name]
-        (texts / "manifest.json").write_text(json.dumps(stated))
-        fails(["verify", texts, *required(claim)], "not-met", f"kept is {name!r}")
-        succeeds("verify", texts, *required(f"kept={name!r}"))
 
 
 def test_a_statement_lists_every_file_and_one_about_others_is_a_difference(release: Path, texts: Path) -> None:
@@ -168,6 +173,9 @@ def test_a_table_carries_the_claims_and_one_without_them_or_of_another_manifest_
     fails(["verify", tmp_path / "less", "--digest", digest], "release-differs", "corpusveil.manifest is none")
     make(tmp_path / "odd", {"corpusveil.per": "document\n", "corpusveil.nats": "nan", "owner": "x"})
     fails(["verify", tmp_path / "odd", *required("nats<=14", "per=document")], "not-met", "nats is nan")
+    for nats in ("-5", "-inf", "x", ""):
+        make(tmp_path / f"nats {nats}", {"corpusveil.per": "document", "corpusveil.nats": nats})
+        fails(["verify", tmp_path / f"nats {nats}", *required("nats<=14", "per=document")], "not-met", "nats is")
     make(tmp_path / "other", {"owner": "x"})
     fails(["verify", tmp_path / "other"], "missing-artefact", "corpusveil.release")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
+import decimal
+import io
 import pickle
-import uuid
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -167,12 +169,50 @@ class TestIds:
             ([("a", 1), ("a", 2), ("a", -3)], ("bad-row", "ids")),
             ([("a", 1), ("a", 2), ("a", 1, 3)], ("bad-row", "ids")),
             ([[1], [2], [3]], ("wrong-type", "list")),
+            ([1, decimal.Decimal("NaN"), 3], ("bad-row", "ids")),
+            ({"a", "b", "c"}, ("wrong-type", "ids", "set")),
+            ({"a": 1, "b": 2, "c": 3}, ("wrong-type", "ids", "dict")),
+            (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), ("wrong-type", "ids", "DataFrame")),
+            (b"abc", ("wrong-type", "ids", "bytes")),
+            (np.array([1, 2, 3], "m8[ns]"), ("wrong-type",)),
+            (np.array([np.timedelta64(1, "ns")] * 3, object), ("wrong-type",)),
         ],
     )
     def test_ids_that_are_none_are_refused(self, ids: Any, refusal: Any) -> None:
         table = pa.table({"text": [self.TEXT] * 3})
         with refused(*refusal):
             privatize_table(table, RELEASE, ids=ids)
+
+    def test_an_id_is_the_same_in_every_type_that_libraries_make_of_it(self) -> None:
+        """An instant in any zone, a whole number that a join made a float, or a database a decimal; in SQL, too."""
+        tokyo = dt.datetime(2026, 1, 2, 3, tzinfo=dt.timezone(dt.timedelta(hours=9)))
+        instant, ns = tokyo.astimezone(dt.UTC), pa.array([tokyo.replace(tzinfo=None)])
+        for same, others in (
+            (7, ([7.0], np.array([7.0]), [np.int64(7)], [decimal.Decimal("7.0")], pd.Series([7.0]), pl.Series([7.0]))),
+            (instant, ([tokyo], pd.Series([tokyo]), pa.array([tokyo]), pl.Series([tokyo]), [pd.Timestamp(tokyo)])),
+            (ns[0].as_py(), (pd.Series(ns), pd.Series(ns).to_numpy(), pd.Index(ns), np.array(ns).astype("M8[ms]"))),
+            (True, (np.array([True]), pd.array([True], dtype="boolean"))), (2**53 + 1, (np.array([2**53 + 1]),)),
+        ):  # fmt: skip
+            expected = privatize([self.TEXT], RELEASE, ids=[same])
+            for ids in others:
+                assert privatize([self.TEXT], RELEASE, ids=ids) == expected, (same, ids)
+        assert len({privatize([self.TEXT], RELEASE, [id])[0] for id in (7, 7.5, "7", 2.0**53, 2**53)}) == 5
+        with duckdb.connect() as connection:
+            cv.register_sql(connection, RELEASE)
+            (row,) = connection.execute("SELECT privatize('text', 7::HUGEINT, ?)", [self.TEXT]).fetchall()
+        assert list(row) == privatize([self.TEXT], RELEASE, ids=[7])
+
+    def test_a_column_whose_labels_are_in_another_order_is_refused(self) -> None:
+        """As by a frame that was sorted after its ids were taken: units would be charged for others."""
+        frame = pd.DataFrame({"id": [1, 2], "text": ["b", "a"]})
+        by_text, ids = frame.sort_values("text"), frame["id"]
+        for given in (by_text, by_text["text"]):
+            with refused("wrong-shape", "ids", "order"):
+                privatize(given, RELEASE, ids)
+            with refused("wrong-shape", "customer", "order"):
+                privatize(given, RELEASE, [1, 2], unit={"customer": ids})
+            privatize(given, RELEASE, ids.tolist())
+            privatize(given, RELEASE, by_text["id"].reset_index(drop=True).set_axis([8, 9]))
 
     def test_a_time_that_python_lacks_is_an_id(self) -> None:
         """Each of them is another one; those that it has are the same id in every unit and library."""
@@ -327,12 +367,6 @@ class TestPandas:
 
 
 class TestPolars:
-    def test_an_object_is_an_id_by_its_value_not_its_address(self) -> None:
-        ids = [uuid.UUID(int=number) for number in range(COUNT)]
-        frame = pl.DataFrame({"text": MANY, "id": ids})
-        assert frame["id"].dtype == pl.Object
-        assert cv.privatize(frame, RELEASE, "id")["text"].to_list() == cv.privatize(MANY, RELEASE, ids)
-
     @pytest.mark.parametrize("kind", [pl.String(), pl.Categorical()], ids=["string", "categorical"])
     def test_a_frame_comes_back_as_a_frame(self, kind: pl.DataType, expected: list[str | None]) -> None:
         """By itself, and in both forms in which Polars hands strings to Arrow, in several chunks."""
@@ -376,6 +410,8 @@ class TestOthers:
         out = cv.privatize(np.array([text or "" for text in MANY], dtype=kind), RELEASE, ids=range(COUNT))
         assert out.dtype.kind == np.dtype(kind).kind
         assert out.tolist() == [text or "" for text in expected]
+        hidden: Any = np.ma.array(["aaaa", "aaab"], mask=[False, True])
+        assert cv.privatize(hidden, RELEASE, ids=[1, 2])[1] is None
 
     @pytest.mark.parametrize(
         ("data", "refusal"),
@@ -456,6 +492,7 @@ class TestColumns:
         for keep, names, gone in (
             ((), ["text"], "not copied: id, name, stars"), (["stars"], ["text", "stars"], "not copied: id, name"),
             ("stars", ["text", "stars"], "not copied: id, name"), ("all", list(self.ROWS), None),
+            (iter(["stars"]), ["text", "stars"], "not copied: id, name"),
         ):  # fmt: skip
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
@@ -464,6 +501,8 @@ class TestColumns:
             assert ([] if gone is None else [gone]) == [str(one.message).partition(". ")[0] for one in caught], keep
         with refused("wrong-column", "nosuch"):
             cv.privatize(frame, RELEASE, ids="id", keep=["nosuch"])
+        with refused("wrong-type", "keep"):
+            cv.privatize(frame, RELEASE, ids="id", keep=None)
 
     def test_the_values_of_a_row_s_column_are_masked_in_its_text(self, kind: str) -> None:
         """Whole and in parts of three letters, in any case, in the text of that row and of no other."""
@@ -556,38 +595,99 @@ def test_nor_do_they_within_lists_maps_and_structs_or_in_pandas_columns_of_arrow
             assert b"zzcanary" not in sink.getvalue().to_pybytes(), column.type
 
 
-def test_nor_do_they_in_the_buffers_of_a_slice_that_is_pickled() -> None:
-    words = pa.array(["zzcanary" * 9, "b", None])
-    views, codes, places = words.cast(pa.string_view()), pa.array([0, 0, 0], pa.int8()), pa.array([0, 1, 2], pa.int32())
-    for column in (
-        words, views, views.dictionary_encode(), pa.StructArray.from_arrays([views], ["x"]),
-        pa.ListArray.from_arrays([0, 1, 2, 3], views), pa.ListViewArray.from_arrays([0, 1, 2], [1, 1, 1], words),
-        pa.RunEndEncodedArray.from_arrays([1, 2, 3], words.dictionary_encode()),
-        pa.UnionArray.from_sparse(codes, [words.dictionary_encode()]), pa.UnionArray.from_dense(codes, places, [words]),
-        pa.ExtensionArray.from_storage(pa.json_(), words),
+def streamed(table: pa.Table) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def test_a_kept_column_has_its_own_rows_alone_in_every_file_pickle_and_print() -> None:
+    """Not those that were sliced or filtered away, nor what lies below a null: of Arrow, Polars and pandas."""
+    secret = "zzcanary" * 4  # too long for a view to hold without a buffer
+    rows = pa.array(["b", secret, None, "d", secret])
+    lists, below = pa.array([["b"], [secret], None, ["d"], [secret]]), pa.array([False, True, False, False, True])
+    field = pa.field("x", pa.string(), nullable=False)
+    structs = pa.StructArray.from_arrays([rows.fill_null("c")], fields=[field], mask=below)
+    for column, first in (
+        (rows, 2), (rows.cast(pa.string_view()), 2), (rows.cast(pa.binary_view()), 2), (pc.run_end_encode(rows), 2),
+        (lists, 2), (lists.cast(pa.list_(pa.string_view())), 2), (lists.cast(pa.list_(pa.string(), 1)), 2),
+        (pa.array(lists.to_pylist(), pa.list_view(pa.string())), 2), (rows.dictionary_encode(), 2),
+        (structs, 0), (structs, 2), (pa.ListArray.from_arrays([0, 1, 2, 3, 4, 5], structs), 0), (lists, 3),
     ):  # fmt: skip
-        part = pa.table({"text": [" ".join(WORDS)] * len(column), "k": column}).slice(1)
-        made = cv.privatize(part, RELEASE, ids=range(len(part)), keep=["k"])
-        assert (made["k"].type, str(made["k"].to_pylist())) == (column.type, str(column[1:].to_pylist()))
-        assert b"zzcanary" not in pickle.dumps(made), column.type
-    lists = pl.DataFrame({"text": [" ".join(WORDS)] * 3, "k": [[{"x": word}] for word in words.to_pylist()]})[1:]
-    polars = cv.privatize(lists, RELEASE, ids=[1, 2], keep=["k"])
-    assert polars["k"].equals(lists["k"])
-    assert b"zzcanary" not in pickle.dumps(polars)
-    index = pd.MultiIndex.from_arrays([pd.Categorical(["zzcanary", "b"]), [1, 2]], names=["a", "b"])
-    frame = pd.DataFrame({"text": [" ".join(WORDS)] * 2}, index)[1:]
-    assert b"zzcanary" not in pickle.dumps(cv.privatize(frame, RELEASE, ids=[1], keep="all"))
+        table = pa.table({"text": ["aaaa"] * 5, "k": column}).slice(first, 4 - first)
+        made = cv.privatize(table, RELEASE, ids=list(range(len(table))), keep="k")
+        assert (made["k"].type, made["k"].to_pylist()) == (column.type, table["k"].to_pylist())
+        assert made.validate(full=True) is None
+        for shown in (pickle.dumps(made), streamed(made), str(made).encode()):
+            assert b"zzcanary" not in shown, (column.type, first)
+    frame = pl.DataFrame({"text": ["aaaa"] * 3, "k": ["b" * 20, secret, "d"], "n": [1, 5550101, 2]}).filter(
+        pl.col("n") != 5550101
+    )
+    hidden = pl.when(pl.col("n") > 1).then(None).otherwise(pl.col("n") + 5550100).alias("m")
+    private = cv.privatize(frame.with_columns(hidden), RELEASE, ids=[1, 2], keep=["k", "m"])
+    file = io.BytesIO()
+    private.write_ipc(file)
+    for shown in (pickle.dumps(private), file.getvalue()):
+        assert b"zzcanary" not in shown
+        assert (5550102).to_bytes(8, "little") not in shown
+    masked = pd.DataFrame({"text": ["aaaa"] * 2, "k": pd.Series([5550101, 2], dtype="Int64").mask([True, False])})
+    assert (5550101).to_bytes(8, "little") not in pickle.dumps(cv.privatize(masked, RELEASE, ids=[1, 2], keep="k"))
 
 
-def test_what_is_said_of_a_frame_and_its_columns_leaves_only_if_all_does() -> None:
-    fields = [pa.field(name, pa.string(), metadata={"of": "zzcanary"}) for name in ("text", "k")]
-    arrow = pa.table([[" ".join(WORDS)], ["a"]], schema=pa.schema(fields, {"pandas": "zzcanary"}))
-    pandas = pd.DataFrame({"text": [" ".join(WORDS)], "k": ["a"]})
-    pandas.attrs = {"source": "zzcanary"}
-    for given in (arrow, pandas):
-        for keep in ("k", "all"):
-            made = pickle.dumps(cv.privatize(given, RELEASE, ids=[1], keep=keep))
-            assert (b"zzcanary" in made) == (keep == "all"), type(given)
+def test_what_describes_a_frame_stays_only_with_all_of_it() -> None:
+    """Metadata of Arrow, attributes and unused labels of pandas; they may have values of rows and names of columns."""
+    field = pa.field("text", pa.string(), metadata={"example": "zzcanary"})
+    table = pa.table([pa.array(["aaaa"])], pa.schema([field], {"made": "zzcanary"}))
+    frame = pd.DataFrame({"text": ["aaaa"], "zzcanary": [1]})
+    frame.columns = pd.CategoricalIndex(frame.columns, name="zzcanary")
+    alone = pd.DataFrame({"text": ["aaaa"]})
+    alone.attrs["example"] = frame.attrs["example"] = "zzcanary"
+    data = datasets.Dataset.from_dict({"text": ["aaaa"]}, info=datasets.DatasetInfo(description="zzcanary"))
+    for given in (table, table.to_batches()[0], frame, alone, data):
+        assert b"zzcanary" not in pickle.dumps(cv.privatize(given, RELEASE, ids=[1])), type(given)
+        assert b"zzcanary" in pickle.dumps(cv.privatize(given, RELEASE, ids=[1], keep="all")), type(given)
+
+
+def test_objects_of_polars_are_read_by_value_and_never_by_their_address() -> None:
+    release = dataclasses.replace(RELEASE, spans=cv.SpanPolicy(find=(), spans_from=["name"]))
+    frame = pl.DataFrame({"text": ["aaaa zzcanary"], "name": pl.Series(["zzcanary"], dtype=pl.Object)})
+    private = cv.privatize(frame, release, ids="name", keep="name")
+    assert private["text"][0].split()[1] == "[name]"
+    assert private["name"].to_list() == ["zzcanary"]
+    expected = cv.privatize(["aaaa"], RELEASE, ids=["zzcanary"])
+    for drawn in (
+        cv.privatize(pl.Series(["aaaa"]), RELEASE, ids=frame["name"]),
+        frame.select(pl.lit("aaaa").alias("text"), "name").select(cv.expr(RELEASE, id="name"))["text"],
+    ):
+        assert drawn.to_list() == expected
+    with pytest.raises((pl.exceptions.ComputeError, cv.UserError), match="Object cannot hold"):
+        frame.lazy().select(cv.expr(RELEASE, "name", "text")).collect()
+
+
+def test_a_date_is_masked_whatever_type_its_column_gives_it() -> None:
+    release = dataclasses.replace(RELEASE, spans=cv.SpanPolicy(find=(), spans_from=["born"]))
+    day = pa.array([dt.date(1980, 3, 5)])
+    for column in (pa.array(["1980-03-05"]), day, *map(day.cast, (pa.timestamp("ns"), pa.timestamp("us", "UTC")))):
+        rows = pa.table({"text": ["aaaa 1980-03-05 aaab"], "born": column})
+        for frame in (rows, rows.to_pandas()):
+            private = cv.privatize(frame, release, ids=[1])
+            assert str(next(iter(private["text"]))).split()[1] == "[name]", column.type
+    far = pa.table({"text": ["aaaa"], "born": pa.array([2**40]).cast(pa.timestamp("s"))})
+    assert len(cv.privatize(far, release, ids=[1])) == 1
+
+
+def test_a_column_that_arrow_has_no_type_for_is_refused_without_its_values() -> None:
+    release = dataclasses.replace(RELEASE, spans=cv.SpanPolicy(find=(), spans_from=["k"]))
+    for column in (pd.Categorical(["zzcanary", 5]), pd.Series([1j, 2j]), pd.arrays.SparseArray([1, 2])):
+        frame = pd.DataFrame({"text": ["aaaa"] * 2, "k": column})
+        for call in (
+            lambda frame=frame: cv.privatize(frame, RELEASE, ids="k"),
+            lambda frame=frame: cv.privatize(frame, release, ids=[1, 2]),
+        ):
+            with refused("wrong-type", "k") as caught:
+                call()
+            assert "zzcanary" not in str(caught.value)
 
 
 def test_the_name_of_a_column_is_a_string() -> None:
@@ -637,6 +737,17 @@ class TestFunctionsOfColumns:
             for engine in ("in-memory", "streaming"):
                 assert lazy.collect(engine=engine).equals(pl.from_arrow(expected))
                 assert lazy.filter(pl.col("id") < 0).collect(engine=engine).is_empty()
+
+    def test_the_name_of_a_column_is_no_pattern_of_polars(self) -> None:
+        for name in ("*", "^.*$", "a.b"):
+            frame = pl.DataFrame({"id": [1, 2], "text": ["aaaa", "aaab"], name: ["aaac", "aaad"]})
+            expected = privatize(frame, RELEASE, "id", name, keep="all")
+            for made in (frame, frame.lazy()):
+                assert made.with_columns(cv.expr(RELEASE, name, "id")).lazy().collect().equals(expected), name
+            assert pl.DataFrame({"t": ["aaaa"], name: [1]}).select(cv.expr(RELEASE, "t", name)).height == 1
+        for wrong in ({"text": 5}, {"id": pl.col("id")}):
+            with refused("wrong-type", *wrong):
+                cv.expr(RELEASE, **wrong)
 
     def test_a_function_that_is_registered_again_has_the_new_release(self) -> None:
         with duckdb.connect() as connection:
@@ -690,3 +801,11 @@ class TestFunctionsOfColumns:
             with pytest.raises(Exception, match=sentence) as caught:
                 pl.DataFrame(frame, strict=False).lazy().with_columns(cv.expr(RELEASE)).collect()
             assert "zzcanary" not in str(caught.value), sentence
+
+
+def test_a_level_of_the_index_is_a_column_by_its_name() -> None:
+    """As it is after reset_index: set_index("id") is what many do first."""
+    rows = pd.DataFrame({"id": [7, 9], "unit": ["a", "b"], "text": ["The river was cold."] * 2})
+    expected = cv.privatize(rows, RELEASE, ids="id")["text"].tolist()
+    for index in ("id", ["unit", "id"]):
+        assert cv.privatize(rows.set_index(index), RELEASE, ids="id")["text"].tolist() == expected

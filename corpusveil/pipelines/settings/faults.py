@@ -71,6 +71,11 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
+def ended(sentence: str) -> str:
+    """Return a sentence with its full stop, unless it is a question."""
+    return sentence if sentence.endswith("?") else f"{sentence}."
+
+
 def cut(text: str) -> str:
     """Return a text, or the beginning of a long one."""
     return text if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]}..."

@@ -140,7 +140,7 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
         if per in ("paragraph", "sentence"):
             yield "budget.per", f"{per}: words are replaced one by one; choose token or document, or add {{store.path}}"
         return
-    of_words = "this setting is for words, and {store.path} replaces whole passages"
+    of_words = "this setting is for words, and {store.path} replaces whole passages, which hold no word of the input"
     for section in ("text", "spans", "length"):
         for name in sorted(getattr(settings, section).model_fields_set):
             yield f"{section}.{name}", f"{of_words}; leave either out"

@@ -24,7 +24,7 @@ from corpusveil.errors import (
 )
 from corpusveil.pipelines.fields import Setting, declared, listed, named, plain
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.settings.faults import cut, elsewhere, parameters, raised, shown, validated
+from corpusveil.pipelines.settings.faults import cut, elsewhere, ended, parameters, raised, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
@@ -75,7 +75,7 @@ class _Reading:
         section, dot, name = place.partition(".")
         named = f"{section}.{_shown(name)}" if dot else self.name(place)
         given = "" if value is None else f" = {shown(value)}"
-        return kind(f"{self.file}, {named}{given}: {sentence}{'' if sentence.endswith('?') else '.'}")
+        return kind(f"{self.file}, {named}{given}: {ended(sentence)}")
 
 
 def read(file: str) -> Document:
@@ -159,8 +159,15 @@ def value_of(value: Any) -> str:
     return text.replace("\x7f", "\\u007f")  # but for this one, which TOML wants escaped
 
 
-def template(*, whole: bool) -> str:
-    """Return a file of the keys that a person has to decide; or of every key with its allowed values, after a ``#``."""
+def template(kind: str) -> str:
+    """Return a file of the keys that a person has to decide, for ``words`` or ``passages``; or of all (``full``).
+
+    There each key has its allowed values, after a ``#``.
+    """
+    whole, starts = kind == "full", {setting.place: setting.start for setting in declared(Settings)}
+    if kind == "passages":
+        starts = {place: start for place, start in starts.items() if place.startswith(("corpus.", "key.", "output."))}
+        starts |= {"store.path": "en", "budget.epsilon": 10.0}
     lines = [f"#:schema ./{SCHEMA}", *(_WHOLE if whole else _FIRST)]
     for section, info in Settings.model_fields.items():
         settings = [setting for setting in declared(Settings) if setting.name == section]
@@ -172,10 +179,10 @@ def template(*, whole: bool) -> str:
                 needed = " Required." if setting.info.is_required() else ""
                 help = textwrap.wrap(f"{setting.help()}{values}{needed}", _WIDTH)
                 lines += [*(f"# # {line}" for line in help), f"# {setting.key} = {_example(setting)}"]
-        elif starts := [setting for setting in settings if setting.start is not None]:
+        elif settings := [setting for setting in settings if starts.get(setting.place) is not None]:
             lines.append(f"[{section}]")
-            for setting in starts:
-                entry = f"{setting.key} = {value_of(setting.start)}"
+            for setting in settings:
+                entry = f"{setting.key} = {value_of(starts[setting.place])}"
                 lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")
     return "\n".join(lines) + "\n"
 

@@ -146,7 +146,7 @@ class Form(abc.ABC):
         return []
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        """Return the types of columns that are written whole."""
+        """Return the types of columns that are written whole; only a form that ``seeks`` may read the file for it."""
         return [pa.large_string()] * len(columns.whole)
 
     @abc.abstractmethod

@@ -19,18 +19,12 @@ from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.nested import Places, filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
-from corpusveil.storage.values import VIEWS, as_strings, is_string, within
+from corpusveil.storage.values import VIEWS, as_strings, is_string, with_leaves, within
 
 SUFFIXES = (".parquet",)
 CODECS = ("",)
 """Parquet compresses its own pages."""
 
-_LISTS = (
-    (pa.types.is_list, pa.list_),
-    (pa.types.is_large_list, pa.large_list),
-    (pa.types.is_list_view, pa.list_view),
-    (pa.types.is_large_list_view, pa.large_list_view),
-)
 _NOT_UTF8 = "not valid UTF-8; repair or remove the row."
 _READ_ROWS = 1024
 _READ_BYTES = 1 << 20
@@ -51,7 +45,7 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    kind = _plain_type(kind)
+    kind = with_leaves(kind, _plain_type)
     return is_string(kind) or bool(pa.types.is_null(kind))
 
 
@@ -72,33 +66,21 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
             raise ColumnError(f"{name}: the id column {columns.id!r} is {kind}; make it a string or a whole number.")
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType:
+def _plain_type(kind: pa.DataType) -> pa.DataType | None:
     """Return the type without metadata, dictionaries, which hold values of other rows, and most extensions.
 
     Those can have metadata too, and be known or not by what this process has imported.
     """
     if pa.types.is_dictionary(kind):
-        return _plain_type(kind.value_type)
+        return with_leaves(kind.value_type, _plain_type)
     is_bare = kind in (pa.uuid(), pa.bool8()) or (isinstance(kind, pa.FixedShapeTensorType) and not kind.dim_names)
     if isinstance(kind, pa.BaseExtensionType) and not is_bare:
-        return _plain_type(kind.storage_type)
-    if kind in VIEWS:
-        return VIEWS[kind]
-    if pa.types.is_struct(kind):
-        return pa.struct(list(map(_plain_field, kind)))
-    if pa.types.is_map(kind):
-        return pa.map_(_plain_field(kind.key_field), _plain_field(kind.item_field), keys_sorted=kind.keys_sorted)
-    if pa.types.is_fixed_size_list(kind):
-        return pa.list_(_plain_field(kind.value_field), kind.list_size)
-    return next((make(_plain_field(kind.value_field)) for is_one, make in _LISTS if is_one(kind)), kind)
-
-
-def _plain_field(field: pa.Field) -> pa.Field:
-    return pa.field(field.name, _plain_type(field.type), field.nullable)
+        return with_leaves(kind.storage_type, _plain_type)
+    return VIEWS.get(kind)
 
 
 def _plain(column: Any) -> pa.Array:
-    if (kind := _plain_type(column.type)) != column.type:
+    if (kind := with_leaves(column.type, _plain_type)) != column.type:
         column = column.cast(kind)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
@@ -233,7 +215,7 @@ class ParquetWriter(Writer):
     """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
 
     def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
-        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
+        types = [pa.large_string() if kind == JSON else with_leaves(kind, _plain_type) for kind in kept_types]
         text = [] if columns.path is not None else [(columns.text, pa.large_string())]
         self._schema = pa.schema([*text, *zip(columns.whole, types, strict=True)])
         keep = list(columns.keep)
@@ -271,7 +253,7 @@ class Parquet(Form):
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
-        types = [_plain_type(schema.field(column).type) for column in columns.whole]
+        types = [with_leaves(schema.field(column).type, _plain_type) for column in columns.whole]
         if columns.path is not None:  # whose texts are written as large strings
             none = pa.array([], pa.large_string())
             types[0] = filled(pa.array([], types[0]), none, columns.path.steps).type

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget.budget import in_full
-from corpusveil.errors import BadValueError, UnknownError, UnsetError, nearest
+from corpusveil.errors import BadValueError, UnknownError, UnsetError, listed, nearest
 from corpusveil.transforms.release.manifest import MANIFEST
 
 STATEMENT = "statement.intoto.json"
@@ -53,10 +53,10 @@ def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
     }
 
 
-def _names(columns: Sequence[str]) -> str:
-    """Return names of columns, those in quotes that could be read as several, or as that there is none."""
-    plain = (name.isprintable() and "," not in name and name != NONE for name in columns)
-    return ",".join(name if bare else repr(name) for name, bare in zip(columns, plain, strict=True)) or NONE
+def _names(names: Sequence[str]) -> str:
+    """Return names in one line; one that could be taken for none, or for several, is in quotes."""
+    is_clear = [name.isprintable() and "," not in name and name != NONE for name in names]
+    return ",".join(name if clear else repr(name) for name, clear in zip(names, is_clear, strict=True)) or NONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,19 +77,20 @@ class Requirement:
         if field in _AMBIGUOUS:
             raise BadValueError(f"require {field}: {_AMBIGUOUS[field]}.")
         if field not in FIELDS:
-            raise UnknownError(f"require {field}: there is no such field{nearest(field, FIELDS) or '.'}")
+            near = nearest(field, FIELDS) or f"; there are {listed(FIELDS)}."
+            raise UnknownError(f"require {field}: there is no such field{near}")
         if (operator == "<=") != (field in OF):
             right = "<= and a number" if field in OF else "= and a name"
             raise BadValueError(f"require = {text!r}: {field} takes {right}.")
-        most = _number(value) if field in OF else None
-        if field in OF and (most is None or not 0 <= most < math.inf):
+        most = number_of(value) if field in OF else None
+        if field in OF and (most is None or most == math.inf):
             raise BadValueError(f"require = {text!r}: give a number of nats.")
         return cls(field, value, most)
 
     def unmet(self, claims: Mapping[str, str]) -> str | None:
         """Say how the claims miss this requirement; None if they meet it."""
         claimed = claims.get(self.field, NONE)
-        number = _number(claimed)
+        number = number_of(claimed)
         if self.most is None:
             is_met = self.value in (claimed, *(claimed.split(",") if self.field == "unit" else ()))
         else:
@@ -125,8 +126,10 @@ def statement_of(manifest: Mapping[str, Any], digest: str) -> dict[str, Any]:
     }
 
 
-def _number(text: str) -> float | None:
+def number_of(text: str) -> float | None:
+    """Return the number of nats that a text is; None of any other text."""
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
         return None
+    return number if number >= 0 else None

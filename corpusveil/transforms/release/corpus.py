@@ -64,6 +64,7 @@ class Outcome(Shown):
     """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
     records: str = ""
+    counted: str = "token"
     not_copied: tuple[str, ...] = ()
     """The columns of the first shard that the release does not have."""
     finished_before: bool = False
@@ -72,7 +73,7 @@ class Outcome(Shown):
     def card(self) -> Card:
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
         sizes = self.counts.public()
-        sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], "token"))
+        sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], self.counted))
         aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
         return Card(
             f"Release in {self.output}",
@@ -355,7 +356,10 @@ class _Start:
 
     def _result(self, counts: Counts, content: str) -> Outcome:
         shards, seconds = len(wholes(self.tasks)), time.monotonic() - self.began
-        return Outcome(counts, shards, content, seconds, output=self.job.writes.url, records=self.job.records.url)
+        return Outcome(
+            counts, shards, content, seconds, output=self.job.writes.url, records=self.job.records.url,
+            counted=self.run.release.counted,
+        )  # fmt: skip
 
 
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
@@ -388,6 +392,7 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
     if (other := theirs.other(mine)) is not None:
         name, words = other
         changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
+        changed = [line for line in changed if line.startswith("mechanism.name ")] or changed  # what follows from it
         words = f"another configuration ({'; '.join(changed)})" if changed else words
         raise InUseError(
             f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."

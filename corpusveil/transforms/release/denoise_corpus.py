@@ -159,8 +159,8 @@ def _tables(
 ) -> Iterator[tuple[str, pa.Table]]:
     for task in plan(_shards_of(source, release), None, None):
         check_shard(release, source, task.shard)
-        with reading(task, columns) as (batches, _):
-            for batch in batches:
+        with reading(task, columns) as shard:
+            for batch in shard.batches:
                 for table in lister.tables(batch.texts, batch.numbers):
                     yield source["shards"][task.shard]["name"], table
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import hashlib
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,15 +15,16 @@ from corpusveil.display import several
 from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import documents_of
-from corpusveil.storage import files, formats
+from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.durable import Work, stem
+from corpusveil.storage.durable import Work
 from corpusveil.storage.engine import Measured
-from corpusveil.storage.reading import Quarantine, kept_types, reading, refuse, type_names
+from corpusveil.storage.reading import OpenShard, Quarantine, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
-from corpusveil.storage.rows import BLOCK_ROWS, PUBLIC
-from corpusveil.storage.tasks import CountingFile, KeyedReader, ShardTask, keyed_digest, plain_digest
+from corpusveil.storage.rows import Batch
+from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
+from corpusveil.storage.writing import ShardFile
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.left_out import Drops
 
@@ -83,7 +83,7 @@ class ShardJob(Work[Shard]):
         return record.release == self.release and record.task == self._mark(task)
 
     def still_holds(self, record: Shard, task: ShardTask) -> bool:
-        target = self.target(task)
+        target = self.writes.target(task)
         if files.size(target) != record.output.bytes or plain_digest(target) != record.output.file_sha256:
             return False
         return keyed_digest(task.url, self.record_key) == record.input.digest
@@ -108,109 +108,87 @@ class ShardJob(Work[Shard]):
         columns = dataclasses.replace(self.reads.columns.written, unit=None)
         return (self.key, task.start, task.stop, *columns.as_dict().values())
 
-    def target(self, task: ShardTask) -> str:
-        """Return the address of the task's output: the shard in the release, or a piece of it among the records."""
-        if task.piece is None:
-            return files.join(self.writes.url, "data", task.shard_name)
-        return self.records.address("pieces", f"{stem(task)}{task.suffix}")
-
     def do(self, task: ShardTask) -> Shard:
         if self.is_finished:
-            record = self.records.read(f"shards/{task.record_name}", Shard)
-            documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
-            again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
-            raise ChangedError(
-                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-                f"input into another output, as a further release.{again if self.by_place else ''}"
-            )
+            raise self._changed(task)
         if task.pieces:
             return self._join(task)
-        began = beat = time.monotonic()
-        form, target = formats.find(task.suffix), self.target(task)
-        columns, drawn = self.reads.columns, self.reads.columns.drawn
-        types = kept_types(task.url, columns)
-        self._refuse_types(task, types)
-        types = [*types, *[pa.string()] * columns.marked]
-        counts, content = Counts(), hashlib.sha256()
-        quarantine = Quarantine(self.records, task.record_name)
+        began, counts = time.monotonic(), Counts()
+        columns = self.reads.columns
         left_out = None if self.drops is None else self.drops.rows(task.shard)
+        quarantine = Quarantine(self.records, task.record_name)
         aside = refuse if self.reads.on_bad_rows == "fail" else quarantine.add
         with (
-            reading(task, drawn, self.record_key, aside) as (batches, source),
-            files.open_write(target, private=task.piece is not None) as sink,
+            reading(task, columns.drawn, self.record_key, aside) as shard,
+            ShardFile(task, self.writes, columns, self._types(shard, task.url)) as file,
             quarantine,
         ):
-            counting = CountingFile(sink)
-            writer = form.writer(counting, columns.written, content, types, first=not task.start)
-            row, share = task.start, 0.0
+            progress = _Progress(self.records, task, shard.file)
             # Memory holds one batch: each is written before the next is read.
-            for batch in batches:
+            for batch in shard.batches:
+                progress.begin(batch.stop)
                 if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     given = documents_of(batch, columns, self.corpus, task)
-                    kept = batch.kept if drawn.keep == columns.keep else batch.kept[: len(columns.keep)]
-                    before, share = share, _share(task, batch.stop, source)
-                    beat_within = functools.partial(self._beat, task, counts, before, share)
-                    batch.texts, counted = self.made(given, beat_within)
-                    texts = batch.whole(batch.texts)
-                    form.refuse_unsaid(kept if columns.path is None else [texts, *kept], columns, task.url)
-                    source_of = [pa.repeat(pa.scalar(PUBLIC, pa.string()), len(texts))] * columns.marked
-                    writer.write(texts, [*kept, *source_of])
+                    texts, counted = self.made(given, functools.partial(progress.note, counts))
+                    file.write(batch.whole(texts), self._kept(batch))
                     counts += counted
-                    counts.without_text += batch.texts.null_count
-                row = batch.stop
-                # A block ends by the number of its rows in the input, so bad and dropped rows move no later block.
-                if row % BLOCK_ROWS == 0:
-                    writer.end_block()
-                if time.monotonic() - beat > HEARTBEAT_SECONDS:
-                    beat = time.monotonic()
-                    self._beat(task, counts, share, _share(task, row, source))
-            if row % BLOCK_ROWS:
-                writer.end_block()
-            writer.close()
+                    counts.without_text += texts.null_count
+                file.reach(batch.stop)
+                progress.end(counts)
+            file.finish()
             counts.quarantined = quarantine.rows
             if task.piece is None:
                 _refuse_nothing(task, counts, quarantine.first)
-                counting.end_shard(task.suffix)
             # Inside the context: an error here leaves no output, since a file appears when its context ends.
-            input_digest = source.digest()
-            if self.seen is not None and self.seen.get(task.record_name) != input_digest:
+            read = shard.file.digest()
+            if self.seen is not None and self.seen.get(task.record_name) != read:
                 raise changed_during_run(task.url)
-        return self._record(task, target, counts, (content, counting), input_digest, time.monotonic() - began)
+        return self._record(task, file.made(), counts, read, time.monotonic() - began)
 
-    def _refuse_types(self, task: ShardTask, types: Sequence[pa.DataType]) -> None:
-        """Raise UserError for types that are not those of the first shard: nothing would read the shards together."""
-        for name, kind, other in zip(self.reads.columns.whole, type_names(types), self.kept_types, strict=False):
-            if kind != other:
-                raise ColumnError(
-                    f"{task.url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
-                    "read the release as one table; write all shards with one type."
-                )
+    def _kept(self, batch: Batch) -> list[pa.Array]:
+        """Return the kept columns of a batch, without those that were read to draw by."""
+        columns = self.reads.columns
+        return batch.kept if columns.drawn.keep == columns.keep else batch.kept[: len(columns.keep)]
 
     def made(self, documents: Documents, beat: Callable[[float], None]) -> tuple[pa.Array, Counts]:  # noqa: ARG002
         """Return what documents become; ``beat`` tells how much of it is done, 0 to 1, where drawing takes long."""
         return self.kernel.privatize(documents)
 
-    def _beat(self, task: ShardTask, counts: Counts, before: float, after: float, part: float = 1.0) -> None:
-        """Note the share of a task that is done, when a ``part`` of a batch between two shares is."""
-        if files.is_local(self.records.url):
-            share = before + part * (after - before)
-            self.records.write(f"progress/{task.record_name}", Beat(**counts.measured(), share=round(share, 4)))
+    def _types(self, shard: OpenShard, url: str) -> Sequence[pa.DataType]:
+        """Return the types of the columns that are written whole.
 
-    def _record(
-        self, task: ShardTask, target: str, counts: Counts, written: tuple[Any, CountingFile], read: str, seconds: float
-    ) -> Shard:
-        """Return the record of a task that has ``written`` content and a file, and ``read`` input of this digest."""
-        content, file = written
+        Raises UserError if they are not those of the first shard: nothing would read the shards together.
+        """
+        names = self.reads.columns.whole
+        types = shard.types()[: len(names)]
+        for name, kind, other in zip(names, type_names(types), self.kept_types, strict=False):
+            if kind != other:
+                raise ColumnError(
+                    f"{url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
+                    "read the release as one table; write all shards with one type."
+                )
+        return types
+
+    def _changed(self, task: ShardTask) -> ChangedError:
+        """Return the sentence about an input, or a shard, that is not what a finished release was made of."""
+        record = self.records.read(f"shards/{task.record_name}", Shard)
+        documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
+        again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
+        return ChangedError(
+            f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+            f"input into another output, as a further release.{again if self.by_place else ''}"
+        )
+
+    def _record(self, task: ShardTask, output: Made, counts: Counts, read: str, seconds: float) -> Shard:
+        """Return the record of a task that has ``read`` input of this digest."""
         return Shard(
             release=self.release,
             task=self._mark(task),
             **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
             input=Source(path=task.relative, bytes=task.size, digest=read),
-            output=Made(
-                name=task.shard_name, sha256=content.hexdigest(), file_sha256=file.digest(), bytes=files.size(target)
-            ),
+            output=output,
             counts=counts.private(),
             seconds=round(seconds, 3),
             ledger=None if self.entries is None else list(self.entries),
@@ -218,7 +196,7 @@ class ShardJob(Work[Shard]):
 
     def _join(self, task: ShardTask) -> Shard:
         """Join the pieces of a shard into its output file; they stay, as another attempt may be reading them."""
-        counts, content, seconds, sources = Counts(), hashlib.sha256(), 0.0, set()
+        counts, seconds, sources = Counts(), 0.0, set()
         for piece in task.pieces:
             record = self.records.read(f"shards/{piece.record_name}", Shard)
             if record is None or record.task != self._mark(piece):
@@ -232,22 +210,39 @@ class ShardJob(Work[Shard]):
         if len(sources) > 1:
             raise ChangedError(f"{task.url}: the input changed while it was read; run again.")
         _refuse_nothing(task, counts, "Check the names of the columns.")
-        target = self.target(task)
-        with files.open_write(target) as sink:
-            counting = CountingFile(sink)
-            formats.find(task.suffix).join(
-                list(map(self.target, task.pieces)), counting, self.reads.columns.written, content
-            )
-            counting.end_shard(task.suffix)
+        with ShardFile(task, self.writes, self.reads.columns) as file:
+            file.join()
         Quarantine.join(self.records, [piece.record_name for piece in task.pieces], task.record_name)
-        return self._record(task, target, counts, (content, counting), sources.pop(), seconds)
+        return self._record(task, file.made(), counts, sources.pop(), seconds)
 
 
-def _share(task: ShardTask, row: int, source: KeyedReader) -> float:
-    """Return how much of a task is done before ``row``: by rows where it ends at one, otherwise by bytes, if it can."""
-    if task.stop is not None:
-        return (row - task.start) / (task.stop - task.start)
-    return 0.0 if task.start else source.share(task.size)
+class _Progress:
+    """Notes among local records how much of a task is done: by rows where it ends at one, otherwise by bytes."""
+
+    def __init__(self, records: Records, task: ShardTask, source: KeyedReader) -> None:
+        self._records, self._task, self._source = records, task, source
+        self._noted, self._before, self._after = time.monotonic(), 0.0, 0.0
+
+    def begin(self, stop: int) -> None:
+        """Begin a batch that ends before this row."""
+        task, self._before = self._task, self._after
+        if task.stop is not None:
+            self._after = (stop - task.start) / (task.stop - task.start)
+        elif not task.start:
+            self._after = self._source.share(task.size)
+
+    def note(self, counts: Counts, part: float = 1.0) -> None:
+        """Note the share of the task that is done, when a ``part`` of the batch is."""
+        if files.is_local(self._records.url):
+            share = self._before + part * (self._after - self._before)
+            beat = Beat(**counts.measured(), share=round(share, 4))
+            self._records.write(f"progress/{self._task.record_name}", beat)
+
+    def end(self, counts: Counts) -> None:
+        """End a batch, and note that, about once a second."""
+        if time.monotonic() - self._noted > HEARTBEAT_SECONDS:
+            self._noted = time.monotonic()
+            self.note(counts)
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from corpusveil.display import Shown
 from corpusveil.errors import BadValueError
@@ -23,6 +23,8 @@ class KeyedRelease(Shown):
     """A configuration and a key, which decide the private text of a document."""
 
     __slots__ = ()
+    counted: ClassVar[str] = "token"
+    """What is counted of its texts."""
 
     if TYPE_CHECKING:
         key: Key

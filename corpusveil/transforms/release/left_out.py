@@ -215,8 +215,8 @@ def _values(
     """Return the texts of units' values by row and column, for some rows of a task."""
     columns = dataclasses.replace(accounting.columns, needs=None)
     values: dict[tuple[int, str | None], str | None] = {}
-    with reading(task, columns, aside=skip) as (batches, _):
-        for batch in batches:
+    with reading(task, columns, aside=skip) as shard:
+        for batch in shard.batches:
             for at in np.flatnonzero(np.isin(batch.numbers, rows)).tolist():
                 for name, column in zip(columns.keep, batch.kept, strict=True):
                     value = column[at].as_py()

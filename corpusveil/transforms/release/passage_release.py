@@ -25,12 +25,26 @@ from corpusveil.passages.pieces import PERS, Per
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import KeyedRelease
-from corpusveil.transforms.release.promises import NO_AUTHOR, OF_PASSAGES, OF_PASSAGES_IN_BRIEF, Promise, sentences
+from corpusveil.transforms.release.promises import (
+    NO_AUTHOR,
+    OF_PASSAGES,
+    OF_PASSAGES_IN_BRIEF,
+    ORDER,
+    Promise,
+    sentences,
+)
 from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 UNKNOWN_KIND = (
     "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
     "a store (docs/passages.md), or release words instead."
+)
+MOSTLY_ANY = (
+    "at this epsilon most texts become any of the public pieces, whatever they say; give a larger epsilon, such as 10."
+)
+ALWAYS_NEAREST = (
+    "at this epsilon nearly every text becomes the one piece nearest to it, so whoever has a list of candidates "
+    "recognizes it; give a smaller epsilon, such as 10."
 )
 FAR = 0.15
 """By how much less similar the nearest pieces may be than those of the store's own left-out texts, until it warns."""
@@ -55,6 +69,7 @@ class PassageRelease(KeyedRelease):
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
     """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
 
+    counted: ClassVar[str] = "piece"
     scoped: ClassVar[bool] = False
     spans: ClassVar[None] = None
     spans_from: ClassVar[tuple[str, ...]] = ()
@@ -145,7 +160,7 @@ class PassageRelease(KeyedRelease):
         return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
-        shown = ["which texts are missing (null)"]
+        shown = ["which texts are missing (null)", ORDER]
         if self.per != "document":
             shown.append(f"how many {self.per}s a text has")
         copies = {
@@ -170,6 +185,14 @@ class PassageRelease(KeyedRelease):
     def in_brief(self) -> str:
         """Return the guarantee in two sentences."""
         return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
+
+    def law(self) -> str:
+        """Return what a text becomes at this epsilon, in a sentence."""
+        exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
+        return (
+            f"At epsilon {written(self.epsilon)}, {exchange.near:.0%} of {of} become one of the {exchange.neighbors:,} "
+            f"public pieces nearest to them, and the others any of {exchange.pieces:,}."
+        )
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear."""
@@ -196,14 +219,18 @@ class PassageRelease(KeyedRelease):
         texts = texts.cast(pa.large_string()).drop_null()
         if not self.accept_overlap:
             refuse_overlap(store, texts)
+        exchange, doubts = self.mechanism.exchange(self.epsilon), list[str]()
+        if exchange.near < 0.5:
+            doubts.append(MOSTLY_ANY)
+        elif exchange.neighbors == 1:
+            doubts.append(ALWAYS_NEAREST)
         points = store.encoder.encode(pc.utf8_slice_codeunits(texts, 0, 2000))
         points = points[points.any(axis=1)]
-        if not len(points):
-            return []
-        _, products = store.search.several(points, 1)
-        if store.info.get("figures") and products.mean() / LENGTH**2 < store.similarity[0] - FAR:
-            return [UNKNOWN_KIND]
-        return []
+        if len(points) and store.info.get("figures"):
+            _, products = store.search.several(points, 1)
+            if products.mean() / LENGTH**2 < store.similarity[0] - FAR:
+                doubts.append(UNKNOWN_KIND)
+        return doubts
 
 
 _NEIGHBORS = {

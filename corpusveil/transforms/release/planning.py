@@ -80,6 +80,7 @@ class Forecast(Shown):
     """The share of runs of six words in the first texts that stand in more than 20 of them."""
     by_unit: tuple[float, ...] = ()
     """The totals that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
+    counted: str = "token"
     partial: bool = False
     """Whether a part of the corpus was sampled, so that units may have further documents."""
 
@@ -88,14 +89,14 @@ class Forecast(Shown):
         read, written = (f"{size / MIB:,.1f} MiB" for size in (self.bytes_read, self.bytes_written))
         lines = [
             f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
-            f"about {several(self.documents, 'document')}, {several(self.tokens, 'token')}, {written} written",
+            f"about {several(self.documents, 'document')}, {several(self.tokens, self.counted)}, {written} written",
         ]
         if self.own_words is not None:
             lines.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
-        names = {"total": "epsilons in total", "largest": "epsilon of a token", "ldp": "nats of plain LDP"}
+        names = {"total": "epsilons in total", "largest": f"epsilon of a {self.counted}", "ldp": "nats of plain LDP"}
         for name, (mean, largest) in self.readings.items():
             lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
         for place, value in self.spent.items():
@@ -171,7 +172,7 @@ def forecast(run: Run) -> Forecast:
             notes.append(noting.note_of(task))
             record = records.read(f"shards/{task.record_name}", Shard)
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()
-            written += files.size(job.target(task)) or 0
+            written += files.size(job.writes.target(task)) or 0
             taken += task.size * share
         readings = pa.concat_tables([read_table(note, NUMBERS) for note in notes])
         refused, spent, by_unit = (None, {}, ()) if spending is None else _decided(spending, account, notes)
@@ -186,6 +187,7 @@ def forecast(run: Run) -> Forecast:
         own_words=own_words,
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
         shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
+        counted=release.counted,
     )  # fmt: skip
 
 

@@ -226,6 +226,7 @@ IN_BRIEF = (
 )
 """A release by words, in two sentences."""
 
+ORDER = "how many documents there are, and their order"
 NO_AUTHOR = (
     "No line of this was written by the author of its row: each is a public text with words like its own. It may keep "
     "topic, and keeps no fact."

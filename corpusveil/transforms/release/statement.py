@@ -26,7 +26,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.text.spans import SpanPolicy
-from corpusveil.transforms.release.promises import IN_BRIEF, OF_DOCUMENTS, OF_TOKENS, sentences
+from corpusveil.transforms.release.promises import IN_BRIEF, OF_DOCUMENTS, OF_TOKENS, ORDER, sentences
 
 LENGTHS = (50, 200, 500, 1000)
 """The numbers of words for which a release states figures."""
@@ -271,7 +271,7 @@ def guarantee_of(release: Stated, figures: Sequence[DocumentFigure] = ()) -> Gua
     key = f"{NOT_PRIVATE}, which everybody has." if release.key.test else KEY_ASSUMPTION
     return dataclasses.replace(
         token,
-        disclosed=tuple(dict.fromkeys((*of_texts, *copies))),
+        disclosed=tuple(dict.fromkeys((*of_texts, *copies, ORDER))),
         assumptions=(*token.assumptions, key),
         notes=tuple(lines),
         per=budget.per,

@@ -5,14 +5,16 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import json
+import posixpath
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import Card, Shown, rounded_up, several
 from corpusveil.errors import (
     OF_DATA,
+    BadFileError,
     BadValueError,
     ChangedError,
     ConflictError,
@@ -31,6 +33,7 @@ from corpusveil.transforms.release.claims import (
     PREFIX,
     STATEMENT,
     claims_of,
+    number_of,
     requirements,
     statement_of,
     unmet,
@@ -89,7 +92,7 @@ class Verification(Shown):
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
         cap = "no cap" if claims["cap-ldp"] == NONE else f"at most {claims['cap-ldp']} for a {claims['unit']}"
-        nats = claims["nats"] if claims["nats"] == NONE else rounded_up(float(claims["nats"]))
+        nats = claims["nats"] if (number := number_of(claims["nats"])) is None else rounded_up(number)
         said = f"{nats} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
         return Card(
             f"Release {self.url}" if self.list_name else f"Table {self.url}",
@@ -122,8 +125,9 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     there is no manifest, if it is damaged, and for a requirement that cannot be decided.
     """
     url = files.absolute(files.as_text(release))
-    wanted = requirements([require] if isinstance(require, str) else require)
-    if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
+    require = [require] if isinstance(require, str) else list(require)
+    wanted, digest = requirements(require), None if digest is None else digest.lower()
+    if digest is not None and not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
     if not files.exists(files.join(url, MANIFEST)):
         if files.exists(files.join(url, INDEX)):
@@ -134,7 +138,7 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     manifest = manifest_of(url)
     actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
     differences = []
-    if digest is not None and digest.lower() != actual:
+    if digest is not None and digest != actual:
         differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
     names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
     beside = [name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name))]
@@ -187,13 +191,13 @@ def _verify_table(url: str, properties: Mapping[str, str], digest: str | None) -
             f"{url}: this table has no properties of a release ({PREFIX}release, …); write them with it."
         )
     actual = claims.pop(DIGEST, NONE)
-    differs = digest is not None and digest.lower() != actual
+    differs = digest is not None and digest != actual
     differences = (f"{PREFIX}{DIGEST} is {actual}, not the SHA-256 that you gave",) if differs else ()
     unchecked = ("the rows, which may be others than those of the release",)
     return Verification(url, 0, 0, actual, digest is not None, differences, unchecked, "", claims=claims)
 
 
-def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verification:
+def _verify_runs(url: str, digest: str | None, require: Sequence[str]) -> Verification:
     """Compare the releases of a schedule with their index: no run or shard is missing, and none was added."""
     address = files.join(url, INDEX)
     index = record_at(address, Index, f"{address}: this index is damaged; get it again, or start the schedule again.")
@@ -202,7 +206,8 @@ def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verifi
     differences = [] if digest in (None, actual) else [f"{INDEX} has the SHA-256 {actual}, not that which you gave"]
     beside = files.listing(url, folders=True)
     pages, listed, documents = {f"{run}.report.html" for run in index.runs}, set[str](), 0
-    claims, missed, require = dict.fromkeys(FIELDS, NONE), list[str](), list(require)
+    claims = dict.fromkeys(FIELDS, NONE)
+    missed = [] if index.runs else unmet(requirements(require), claims)
     for run, manifest in index.runs.items():
         if run not in beside or not files.exists(files.join(url, run, MANIFEST)):
             differences.append(f"{run}, which {INDEX} lists, is missing")
@@ -229,6 +234,8 @@ def _verify_runs(url: str, digest: str | None, require: Iterable[str]) -> Verifi
 
 def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
+    if posixpath.basename(release) == MANIFEST and files.is_file(release):
+        raise BadFileError(f"{release}: this is the manifest of a release; give the folder that it lies in.")
     if not files.is_file(files.join(release, MANIFEST)):
         raise NotMadeError(
             f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "
