@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Self
 
 import psutil
+from pydantic import FiniteFloat, PositiveInt
 
 from corpusveil.errors import CorpusveilError, OtherRunError
 from corpusveil.storage import files
@@ -37,7 +38,7 @@ PATIENCE_SECONDS = 35.0
 SILENT_SECONDS = 600.0
 """A process that stands still for this long hangs, or its disk does."""
 ATTEMPTS = 40
-_NAME = re.compile(r"lease-(\d{8})(-[0-9a-f]+)?\.(json|beat)")
+_NAME = re.compile(r"lease-(\d{8,})(-[0-9a-f]+)?\.(json|beat)")
 
 
 class Holder(Record):
@@ -45,17 +46,18 @@ class Holder(Record):
 
     host: Line
     machine: str
-    process: int
-    began: float | None = None
+    process: PositiveInt
+    began: FiniteFloat | None = None
     mark: str = ""
-    since: float | None = None
-    """When it took the lease, by its own clock."""
+    since: FiniteFloat | None = None
+    """When it took the lease, by its machine's monotonic clock, which nobody sets."""
 
 
 class Pulse(Record):
-    """The last heartbeat of a lease's holder, by its own clock."""
+    """The last heartbeat of a lease's holder: by its machine's clock, and ``at`` by the monotonic one."""
 
-    time: float
+    time: FiniteFloat
+    at: FiniteFloat | None = None
     mark: str = ""
 
 
@@ -116,7 +118,7 @@ class Lease:
         return max(there, default=0) == self.number and there[self.number] == self.content
 
     def beat(self) -> None:
-        pulse = Pulse(time=time.time(), mark=secrets.token_hex(8))
+        pulse = Pulse(time=time.time(), at=time.monotonic(), mark=secrets.token_hex(8))
         files.write_bytes(_beat_address(self.url, self.number, self.content), pulse.data(), private=True)
 
     def _beat(self) -> None:
@@ -182,9 +184,14 @@ def _busy(url: str, number: int, content: bytes, patience: float | None) -> Busy
     if running is False or (running is None and patience is not None and not beats):
         return None
     who = "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
-    pulse, now = Pulse.of(files.read_if_there(_beat_address(url, number, content)) or b""), time.time()
-    since = now if holder is None or holder.since is None else holder.since
-    return Busy(who, max(0.0, now - since), 0.0 if beats or pulse is None else max(0.0, now - pulse.time))
+    if holder is None or holder.since is None:
+        return Busy(who)
+    pulse = Pulse.of(files.read_if_there(_beat_address(url, number, content)) or b"")
+    last = holder.since if pulse is None or pulse.at is None else pulse.at
+    if holder.machine == _machine():
+        now = time.monotonic()
+        return Busy(who, now - holder.since, now - last)
+    return Busy(who, last - holder.since, 0.0 if beats or pulse is None else max(0.0, time.time() - pulse.time))
 
 
 def _address(url: str, number: int) -> str:
@@ -238,7 +245,7 @@ def _me() -> Holder:
     me = psutil.Process()
     return Holder(
         host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(),
-        mark=secrets.token_hex(8), since=time.time(),
+        mark=secrets.token_hex(8), since=time.monotonic(),
     )  # fmt: skip
 
 

@@ -286,9 +286,14 @@ class TestRefused:
 
 class TestAStart:
     def test_that_meets_one_that_hangs_fails_and_names_it(self, ground: Path) -> None:
-        """One that is stopped, or at work for too long; one that works is a success. The status says the same."""
-        now, address = time.time(), f"{ground}/out.schedule/lease"
-        for age, silent, ended in ((3600, 0, 0), (90_000, 0, 1), (3600, 1200, 1)):
+        """One that is stopped, or at work for too long; one that works is a success. The status says the same.
+
+        Also when the clock was set since, and when it stopped before its first sign of life.
+        """
+        now, address = time.monotonic(), f"{ground}/out.schedule/lease"
+        for age, silent, beats, ended in (
+            (3600, 0, True, 0), (90_000, 0, True, 1), (3600, 1200, True, 1), (1200, 1200, False, 1),
+        ):  # fmt: skip
             held = lease.take(address)
             assert isinstance(held, lease.Lease)
             (path,) = Path(address).glob("*.json")
@@ -296,10 +301,15 @@ class TestAStart:
             assert holder is not None
             held.content = holder.model_copy(update={"since": now - age}).data()
             path.write_bytes(held.content)
-            pulse = lease.Pulse(time=now - silent).data()
-            Path(lease._beat_address(address, held.number, held.content)).write_bytes(pulse)
+            pulse = lease.Pulse(time=time.time() + 1e8, at=now - silent).data()
+            beat = Path(lease._beat_address(address, held.number, held.content))
+            for old in Path(address).glob("*.beat"):
+                old.unlink()
+            if beats:
+                beat.write_bytes(pulse)
             said = start(ground, ended).err
-            who = f"{holder.host}, process {os.getpid()}, at work for {age // 3600} h"
+            spent = f"{age // 3600} h" if age >= 3600 else f"{age // 60} min"
+            who = f"{holder.host}, process {os.getpid()}, at work for {spent}"
             assert f"({who}" in said
             assert ("[other-run]" in said) == bool(ended)
             assert ("no sign of life for 20 min" in said) == bool(silent)

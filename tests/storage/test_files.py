@@ -238,6 +238,18 @@ class TestOneThatIsGone:
         beating.wait()
         assert isinstance(take(url, patience=0.4), Lease)
 
+    def test_a_file_that_no_process_wrote_expires(self, tmp_path: Path) -> None:
+        """Empty, cut short, of another program, with numbers that no process or clock has, or the last of all."""
+        mine = json.loads(lease._me().data())
+        odd = [{"process": -1}, {"process": 10**30}, {"since": float("-inf")}, {"began": float("nan")}]
+        contents = [b"", b"[]", b"\xff", lease._me().data()[:-9], *(json.dumps(mine | each).encode() for each in odd)]
+        for name, content in [(1, content) for content in contents] + [(99_999_999, b"")]:
+            (tmp_path / f"lease-{name:08d}.json").write_bytes(content)
+            held = take(str(tmp_path), patience=0.01)
+            assert isinstance(held, Lease), content
+            held.__exit__()
+            assert (held.number, list(tmp_path.iterdir())) == (name + 1, []), content
+
     def test_one_that_was_joined_knows_it(self, tmp_path: Path) -> None:
         """It then removes nothing of what its successor works on, and not its successor's lease either."""
         with hold(str(tmp_path)) as slow:
