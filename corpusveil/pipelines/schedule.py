@@ -184,8 +184,8 @@ class Schedule:
         }
         kept["manifest"] = hashlib.sha256(files.read_bytes(files.join(self.output_of(plan), MANIFEST))).hexdigest()
         with contextlib.suppress(BadRecordError):
-            totals = records.read("totals.json", Totals)
-            kept["quarantined"] = 0 if totals is None else totals.quarantined
+            if (totals := records.read("totals.json", Totals)) is not None:
+                kept |= {"quarantined": totals.quarantined, "dropped": totals.dropped}
         write_pages(self.output_of(plan), records, None, page=self.page)
         left_out = self.left_out()
         still = {path: out for path, out in left_out.shards.items() if path not in stamps}

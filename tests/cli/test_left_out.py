@@ -81,12 +81,15 @@ class TestABadShard:
 
 
 def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
-    """One without a form, of another form, even of more files, or with a name that is no address: shards go on."""
+    """One without a form, of another form, even of more files, with a name that is no address, or a lost link."""
     start(ground)
     lines(ground, "day-2/b.jsonl", 3)
     aliens = ["README.md", "day-2/c.jsonl.gz", "day-2/d.csv", "day-2/e.csv", "day-2/f.csv", "a::b.jsonl", "g.jsonl.tmp"]
-    for name in [*aliens, b"\xff.jsonl"]:
+    for name in [*aliens, b"\xff.jsonl", b"\x1b[2J.csv"]:
         Path(os.fsdecode(os.fsencode(ground / "in") + b"/" + os.fsencode(name))).write_bytes(b"x")
+    (ground / "in/latest").symlink_to("day-2")
+    (ground / "in/z.jsonl").symlink_to("gone")
+    aliens += ["latest: links to folders", "z.jsonl: this link leads to no file", "\\x1b[2J.csv"]
     for _ in range(2):
         said = start(ground, 2).err
         assert said.count("left out: ") == len(aliens) + 1
@@ -98,6 +101,16 @@ def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
         if name not in (b"day-1", b"day-2"):
             os.unlink(os.fsencode(ground / "in") + b"/" + name)
     assert start(ground, 2).err.count("left out: ") == 4
+
+
+def test_a_file_that_may_not_be_read_is_left_out_until_it_may(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever dropped it with the rights of another user does not stop the others."""
+    lines(ground, "day-2/b.jsonl", 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "access", lambda path, mode: not str(path).endswith("b.jsonl"))
+        assert f"left out: {ground}/in/day-2/b.jsonl: there is no permission" in start(ground, 2).err
+    start(ground)
+    assert [len(released(ground, number)) for number in (1, 2)] == [1, 1]
 
 
 def test_a_shard_waits_until_it_has_settled(ground: Path) -> None:

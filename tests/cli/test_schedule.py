@@ -87,6 +87,8 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
     (ground / "link").symlink_to(ground / "out")
     for section, given, named in (
         ("schedule", {"settle": "ten minutes"}, "schedule.settle"),
+        ("schedule", {"longest": "0h"}, "schedule.longest"),
+        ("schedule", {"metrics": f"{ground}/release.key"}, "schedule.metrics"),
         ("key", None, "[key]"), ("output", None, "[output]"),
         ("output", {"path": f"{ground}/out", "records": f"{ground}/out/records"}, "overlapping-paths"),
         ("output", {"path": f"{ground}/ledger/out"}, "overlapping-paths"),
@@ -353,6 +355,42 @@ class TestAStart:
         assert f"corpusveil_schedule_due_shards{label}" not in samples, "unknown"
         assert all(re.fullmatch(r"corpusveil_schedule_[a-z_]+", name.removesuffix(label)) for name in samples)
         assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
+
+    def test_leaves_numbers_that_any_collector_reads(self, ground: Path) -> None:
+        """By the rules of the text format, whatever the name of the file; another user reads it, whatever the umask."""
+        path = ground / 's\t"x\\n\n.toml'
+        values = settings()
+        values["schedule"]["metrics"] = f"{ground}/veil.prom"
+        save(path, values)
+        before = os.umask(0o077)
+        try:
+            succeeds("schedule", path, *QUIET)
+        finally:
+            os.umask(before)
+        assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
+        sample = re.compile(r'[a-z_]+\{schedule="((?:[^\\"\n]|\\[\\"n])*)"\} [0-9.]+\n')
+        samples = "".join(re.split(r"# .*\n", (ground / "veil.prom").read_text()))
+        names = {
+            re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), each) for each in sample.findall(samples)
+        }
+        assert (sample.sub("", samples), names) == ("", {str(path)})
+
+    def test_leaves_whole_lines_with_the_status_that_it_ended_with(self, ground: Path) -> None:
+        """After a line that was cut short, and when it is the numbers that cannot be written."""
+        values = settings()
+        values["schedule"]["metrics"] = f"{ground}/release.key/veil.prom"
+        save(ground / "s.toml", values)
+        path = ground / "out.schedule/starts.jsonl"
+        path.parent.mkdir()
+        path.write_text('{"time": "20')
+        start(ground, 2)
+        start(ground, 2)
+        noted = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        assert [(line["shards"], line["status"]) for line in noted] == [(1, 2), (0, 2)]
+        save(ground / "s.toml", settings())
+        path.unlink()
+        path.mkdir()
+        assert f"{path}" in start(ground, 2).err
 
     def test_names_the_steps_that_only_a_run_does(self, ground: Path) -> None:
         save(ground / "s.toml", settings() | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
