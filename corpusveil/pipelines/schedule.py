@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import several
-from corpusveil.errors import BadRecordError, BadShardsError, UserError
+from corpusveil.errors import BadRecordError, BadShardsError, InUseError, NoFileError, UserError
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
 from corpusveil.pipelines.starts import Start
 from corpusveil.pipelines.watch import Watch
@@ -116,6 +116,11 @@ class Schedule:
                 self.state.write(name, record)
         plan = ahead.plan
         if plan is not None and plan.number not in self._numbers():
+            if self.is_released(plan):
+                raise InUseError(
+                    f"{self.output_of(plan)}: this release is there, and {self.state.url} does not know it; restore "
+                    "the state as it last was, or begin another schedule with another output.path."
+                )
             listed = [(shard.url, shard.relative, shard.size, shard.stamp) for shard in plan.shards]
             self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
         return ahead
@@ -178,6 +183,8 @@ class Schedule:
         manifest = read_manifest(self.output_of(plan))
         kept: dict[str, Any] = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         places = [f"{plan.name}/{shard['name']}" for shard in manifest["shards"]]
+        if len(places) != len(plan.shards):
+            raise InUseError(f"{self.output_of(plan)}: this release is not that of the schedule's plan; move it away.")
         done = {
             shard.relative: (shard.size, shard.stamp, digests[shard.relative], place)
             for shard, place in zip(plan.shards, places, strict=True)
@@ -215,8 +222,8 @@ class Schedule:
             files.write_bytes(address, index.data())
 
     def left_out(self) -> LeftOut:
-        """Return the shards that were left out, perhaps under other settings."""
-        return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
+        """Return the shards that were left out, perhaps under other settings; without a sound record all are tried."""
+        return self._sound(LEFT_OUT, LeftOut) or LeftOut()
 
     def released_before(self, plan: PlannedRun) -> int:
         """Return the number of documents of the runs that released shards which have changed."""
@@ -257,7 +264,8 @@ class Schedule:
             before, out = known.get(shard.relative), left_out.get(shard.relative)
             if self._is(shard, out, read=False) or self._is(shard, before, read=False):
                 continue
-            if self.settle and shard.modified is not None and time.time() - shard.modified < self.settle:
+            # One of a far future was written by a clock that was wrong, and would wait for years.
+            if self.settle and shard.modified is not None and abs(time.time() - shard.modified) < self.settle:
                 waiting += 1
             elif self._is(shard, out):
                 continue
@@ -352,6 +360,10 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
         except BadShardsError as error:
             schedule.leave_out(plan, error.sentences)
             continue
+        except NoFileError:
+            if all(lost.number != plan.number for lost, _ in schedule.ahead().abandoned):
+                raise
+            continue  # a shard was removed since the plan: the others are in the next run
         start.add(plan.name, schedule.finish(plan))
     schedule.write_index()
     left_out = ahead.left_out.sentences()

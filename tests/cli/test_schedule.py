@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import WorkError
-from corpusveil.pipelines import schedule
+from corpusveil.pipelines import schedule, scheduled
 from corpusveil.storage import files, lease
 from corpusveil.transforms.release import corpus
 from tests.calls import QUIET, Ended, command, fails, succeeds
@@ -241,6 +242,21 @@ class TestKilled:
         assert [path.name for path in (ground / "out").iterdir() if path.is_dir()] == ["run-00002"]
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
 
+    def test_a_shard_that_vanishes_under_a_run_stops_no_other(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        lines(ground, "day-1/b.jsonl", 3)
+        real = scheduled.privatize
+
+        def privatize(*given: Any, **more: Any) -> Any:
+            (ground / "in/day-1/b.jsonl").unlink(missing_ok=True)
+            return real(*given, **more)
+
+        monkeypatch.setattr(scheduled, "privatize", privatize)
+        start(ground)
+        assert (len(released(ground, 1)), len(released(ground, 2))) == (0, 1)
+        assert "run-00001: abandoned: 1 of its 2 shards was removed" in status_of(ground)
+
 
 class TestRefused:
     def test_another_configuration_spends_nothing(self, ground: Path) -> None:
@@ -420,6 +436,36 @@ class TestDamagedRecords:
         lines(ground, "day-3/c.jsonl", 4)
         start(ground)
         assert len(released(ground, 3)) == 1
+
+    def test_a_release_that_the_state_does_not_know_is_never_taken_for_its_own(self, ground: Path) -> None:
+        """A state that was lost, restored from an old copy, or is another schedule's: no shard counts as released."""
+        start(ground)
+        old = ground / "old"
+        shutil.copytree(ground / "out.schedule", old)
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 9)
+        for state in ("lost", "old", "others"):
+            values = settings()
+            values["schedule"]["state"] = f"{ground}/{state}"
+            if state == "others":
+                values["corpus"]["input"] = [f"{ground}/others-in"]
+                lines(ground / "others", "day-1/a.jsonl", 5, 6)
+                (ground / "others/in").rename(ground / "others-in")
+            save(ground / "s.toml", values)
+            before = release_files(ground / "out")
+            for _ in range(2):
+                err = start(ground, 2).err
+                assert "[output-in-use]" in err, state
+                assert f"{ground}/{state}" in err
+            assert release_files(ground / "out") == before
+
+    def test_a_record_of_what_is_left_out_is_made_again(self, ground: Path) -> None:
+        (ground / "in/day-1/b.jsonl").write_text("no json\n")
+        start(ground, 2)
+        (ground / "out.schedule/left_out.json").write_bytes(b"")
+        assert "left out: " in start(ground, 2).err
+        assert "left out: " in status_of(ground)
 
 
 class TestWhatItTells:
