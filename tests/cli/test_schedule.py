@@ -158,7 +158,15 @@ class TestWhatIsNew:
             start(ground)
             assert index.read_bytes() == data, lost
         digest = hashlib.sha256(data).hexdigest()
-        assert "1 file, by later runs" in succeeds("verify", ground / "out", "--digest", digest).out
+        for beside in ("index.json.sig", "README.md"):
+            (ground / "out" / beside).touch()
+        checked = succeeds("verify", ground / "out", "--digest", digest.upper()).out
+        assert "1 file, by later runs" in checked
+        assert "not checked  README.md, index.json.sig, run-00001.report.html" in checked
+        for run in ("../run-00001", "", "run-1", "run-00001"):
+            index.write_text(json.dumps({"runs": {run: digest[1:]}, "shards": []}))
+            fails(["verify", ground / "out"], "damaged-record", index)
+        index.write_bytes(data)
         fails(["verify", ground / "out", "--require", "nats<=0", "--require", "per=token"], "not-met", "run-00001")
         manifest = ground / "out/run-00001/manifest.json"
         for path, content in (
@@ -300,6 +308,14 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 1)) == 1
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
+
+    def test_units_above_a_cap_are_dropped_and_counted_if_the_settings_say_so(self, ground: Path) -> None:
+        values = settings()
+        values["ledger"] |= {"cap": 6.0, "over_cap": "drop"}
+        save(ground / "s.toml", values)
+        assert "2 documents were left out: those of units above a cap" in start(ground).err
+        line = json.loads((ground / "out.schedule/starts.jsonl").read_text())
+        assert (line["documents"], line["dropped"], line["status"]) == (0, 2, 0)
 
 
 class TestAStart:
