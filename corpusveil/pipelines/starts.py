@@ -113,4 +113,4 @@ def _publish(start: Start, name: str, metrics: str | None) -> None:
     with files.open_write(metrics) as file:
         if files.is_local(metrics):
             os.fchmod(file.fileno(), 0o644)  # whatever the umask: a collector is another user
-        file.write(text.encode())
+        file.write(text.encode(errors="replace"))

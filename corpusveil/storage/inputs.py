@@ -64,8 +64,8 @@ def find_shards(
     leads nowhere are never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the
     files have different formats or stores; WorkError if a store cannot be listed.
 
-    With ``aliens``, a link that is not followed, a file that may not be read, and one that cannot be read together with
-    those of a ``form``, by default that of most, add a sentence there instead of an error.
+    With ``aliens``, a link that is not followed, a file or folder without the right to read it, and a file that cannot
+    be read together with those of a ``form``, by default that of most, add a sentence there instead of an error.
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
@@ -227,16 +227,26 @@ def _below(fs: Any, folder: str, aliens: list[str] | None) -> Iterator[Listed]:
         return
     waiting = [folder]
     while waiting:
-        for entry in fs.ls(waiting.pop(), detail=True):
+        at = waiting.pop()
+        if at != folder and isinstance(fs, LocalFileSystem) and not os.access(at, os.R_OK | os.X_OK):
+            _leave_out(AccessError(f"{at}: there is no permission to list this folder; give it to this user."), aliens)
+            continue
+        for entry in fs.ls(at, detail=True):
+            if posixpath.basename(entry["name"].rstrip("/")).startswith("."):
+                continue
             is_link = entry.get("islink") and not _hidden(posixpath.relpath(entry["name"], folder))
             if is_link and (lost := _lost(entry["name"])) is not None:
-                if aliens is None:
-                    raise lost
-                aliens.append(str(lost))
+                _leave_out(lost, aliens)
             elif entry["type"] == "directory":
                 waiting.append(entry["name"])
             elif _is_file(entry):
                 yield entry
+
+
+def _leave_out(error: AccessError | AddressError, aliens: list[str] | None) -> None:
+    if aliens is None:
+        raise error
+    aliens.append(str(error))
 
 
 def _lost(link: str) -> AddressError | None:

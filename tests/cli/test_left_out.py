@@ -9,7 +9,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.calls import succeeds
+from tests.calls import fails, succeeds
 from tests.cli import test_schedule
 from tests.cli.test_run import save
 from tests.cli.test_schedule import counted, lines, released, settings, start, status_of, touch
@@ -103,12 +103,20 @@ def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
     assert start(ground, 2).err.count("left out: ") == 4
 
 
-def test_a_file_that_may_not_be_read_is_left_out_until_it_may(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever dropped it with the rights of another user does not stop the others."""
+def test_what_may_not_be_read_is_left_out_until_it_may(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A file of another user, or a folder such as lost+found, does not stop the others."""
     lines(ground, "day-2/b.jsonl", 3)
+    for name in ("lost+found", ".Trash-1000"):
+        (ground / "in" / name).mkdir()
     with monkeypatch.context() as patched:
-        patched.setattr(os, "access", lambda path, mode: not str(path).endswith("b.jsonl"))
-        assert f"left out: {ground}/in/day-2/b.jsonl: there is no permission" in start(ground, 2).err
+        patched.setattr(
+            os, "access", lambda path, mode: Path(path).name not in ("b.jsonl", "lost+found", ".Trash-1000")
+        )
+        said = start(ground, 2).err
+        assert f"left out: {ground}/in/day-2/b.jsonl: there is no permission" in said
+        assert f"left out: {ground}/in/lost+found: there is no permission" in said
+        assert ".Trash" not in said
+        fails(["preview", f"{ground}/in", "--space", f"{ground}/space"], "no-permission", "lost+found")
     start(ground)
     assert [len(released(ground, number)) for number in (1, 2)] == [1, 1]
 

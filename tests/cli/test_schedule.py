@@ -390,7 +390,7 @@ class TestAStart:
 
     def test_leaves_numbers_that_any_collector_reads(self, ground: Path) -> None:
         """By the rules of the text format, whatever the name of the file; another user reads it, whatever the umask."""
-        path = ground / 's\t"x\\n\n.toml'
+        path = ground / 's\t"x\\n\n\udcff.toml'
         values = settings()
         values["schedule"]["metrics"] = f"{ground}/veil.prom"
         save(path, values)
@@ -405,7 +405,7 @@ class TestAStart:
         names = {
             re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), each) for each in sample.findall(samples)
         }
-        assert (sample.sub("", samples), names) == ("", {str(path)})
+        assert (sample.sub("", samples), names) == ("", {str(path).replace(chr(0xDCFF), "?")})
 
     def test_leaves_whole_lines_with_the_status_that_it_ended_with(self, ground: Path) -> None:
         """After a line that was cut short, and when it is the numbers that cannot be written."""
