@@ -293,7 +293,8 @@ class LedgerCheck(Shown):
     def verdict(self) -> str:
         """The result of the check, in one line."""
         if self.differences:
-            return f"{self.url}: {several(len(self.differences), 'difference')}; it is damaged, or more was spent than it says."
+            differences = several(len(self.differences), "difference")
+            return f"{self.url}: {differences}; it is damaged, or more was spent than it says."
         compared = ", and no difference to the records" if self.records else "; no records were named to compare with"
         return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged{compared}."
 

@@ -143,7 +143,11 @@ class Schedule:
             was = "was" if gone == 1 else "were"
             abandoned.append((plan, f"{_part(gone, plan)} {was} removed" if gone else "another run followed"))
         due, known, waiting = self._due(shards, max(numbers, default=0) + 1, summary)
-        kept = {path: out for path, out in left_out.shards.items() if path in there}
+        now = {shard.relative: (shard.size, shard.stamp) for shard in shards}
+        kept = {  # without those that are again as they were released
+            path: out for path, out in left_out.shards.items()
+            if path in now and (path not in known or tuple(known[path][:2]) != now[path])
+        }  # fmt: skip
         return Ahead(
             due, tuple(abandoned), finished if unfinished else summary.model_copy(update={"shards": known}),
             LeftOut(settings=left_out.settings, shards=kept, aliens=aliens) if kept or aliens else LeftOut(), waiting,
@@ -348,6 +352,9 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
     while (plan := (ahead := schedule.next()).plan) is not None:
         began, start.due = True, len(plan.shards)
         watch.warn(f"{plan.name}: {plan.batch()}")
+        if emptied := sum(plan.why[shard.relative] == "changed" and not shard.size for shard in plan.shards):
+            shards = several(emptied, "changed shard is", "changed shards are")
+            watch.warn(f"warning: {shards} empty now, and replaced by a release without documents.")
         if not schedule.has_ids and (documents := schedule.released_before(plan)):
             watch.warn(
                 f"warning: up to {several(documents, 'document')} of changed shards get other noise than before, and "
@@ -361,7 +368,8 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
             schedule.leave_out(plan, error.sentences)
             continue
         except NoFileError:
-            if all(lost.number != plan.number for lost, _ in schedule.ahead().abandoned):
+            lost = [plan.number for plan, _ in schedule.ahead().abandoned]
+            if plan.number not in lost and not schedule.is_released(plan):
                 raise
             continue  # a shard was removed since the plan: the others are in the next run
         start.add(plan.name, schedule.finish(plan))

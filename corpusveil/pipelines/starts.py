@@ -6,6 +6,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -104,7 +105,7 @@ def _publish(start: Start, name: str, metrics: str | None) -> None:
     if metrics is None or (start.holder and not start.status):  # a start that works writes its own at its end
         return
     values = asdict(start)
-    label = name.translate(str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n"}))
+    label = re.sub(r'[\\"\n]', lambda odd: "\\" + odd[0].replace("\n", "n"), name)
     text = "".join(
         f"# HELP corpusveil_schedule_{gauge} {help}\n# TYPE corpusveil_schedule_{gauge} gauge\n"
         f'corpusveil_schedule_{gauge}{{schedule="{label}"}} {values[field]}\n'

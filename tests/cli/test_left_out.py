@@ -68,6 +68,20 @@ class TestABadShard:
         assert len(released(ground, 5)) == 1
         assert "left out" not in start(ground).err
 
+    def test_is_no_longer_left_out_when_it_is_again_as_it_was_released(self, ground: Path) -> None:
+        """Also when it is still damaged for a while, and when it is empty, of which a warning tells."""
+        good = (ground / "in/day-1/c.jsonl").read_text()
+        (ground / "in/day-1/b.jsonl").write_text(good)
+        start(ground)
+        for damaged in ("no json\n", "still no json\n"):
+            (ground / "in/day-1/b.jsonl").write_text(damaged)
+            assert "left out: " in start(ground, 2).err
+        (ground / "in/day-1/b.jsonl").write_text(good)
+        assert "left out: " not in start(ground).err
+        assert "left out: " not in status_of(ground)
+        (ground / "in/day-1/b.jsonl").write_text("")
+        assert "1 changed shard is empty now" in start(ground).err
+
     def test_is_a_success_only_if_the_settings_say_so(self, ground: Path) -> None:
         """Every start fails while it is left out; with a warning instead, the first one succeeds, too."""
         values = settings()

@@ -253,16 +253,22 @@ class TestKilled:
     def test_a_shard_that_vanishes_under_a_run_stops_no_other(
         self, ground: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        lines(ground, "day-1/b.jsonl", 3)
+        """Before it is read, and when it was just released."""
         real = scheduled.privatize
 
         def privatize(*given: Any, **more: Any) -> Any:
             (ground / "in/day-1/b.jsonl").unlink(missing_ok=True)
             return real(*given, **more)
 
-        monkeypatch.setattr(scheduled, "privatize", privatize)
-        start(ground)
-        assert (len(released(ground, 1)), len(released(ground, 2))) == (0, 1)
+        def then_gone(*given: Any, **more: Any) -> None:
+            real(*given, **more)
+            privatize(*given, **more)
+
+        for run, call in ((1, privatize), (3, then_gone)):
+            lines(ground, "day-1/b.jsonl", run)
+            monkeypatch.setattr(scheduled, "privatize", call)
+            start(ground)
+        assert [len(released(ground, run)) for run in (1, 2, 3)] == [0, 1, 1]
         assert "run-00001: abandoned: 1 of its 2 shards was removed" in status_of(ground)
 
 
