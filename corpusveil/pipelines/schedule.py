@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import several
-from corpusveil.errors import BadRecordError, BadShardsError, InUseError, NoFileError, UserError
+from corpusveil.errors import BadRecordError, BadShardsError, ChangedError, InUseError, NoFileError, UserError
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
 from corpusveil.pipelines.starts import Start
 from corpusveil.pipelines.watch import Watch
@@ -138,10 +138,11 @@ class Schedule:
         for number in unfinished:
             plan = self._plan(number)
             gone = sum(shard.relative not in there for shard in plan.shards)
-            if self.is_released(plan) or (number == numbers[-1] and not gone):
+            if self.is_released(plan) or (number == numbers[-1] and plan.shards and not gone):
                 return Ahead(plan, tuple(abandoned), finished, left_out)
             was = "was" if gone == 1 else "were"
-            abandoned.append((plan, f"{_part(gone, plan)} {was} removed" if gone else "another run followed"))
+            removed = f"{_part(gone, plan)} {was} removed" if gone else "another run followed"
+            abandoned.append((plan, removed if plan.shards else "its plan is damaged"))
         due, known, waiting = self._due(shards, max(numbers, default=0) + 1, summary)
         now = {shard.relative: (shard.size, shard.stamp) for shard in shards}
         kept = {  # without those that are again as they were released
@@ -319,8 +320,10 @@ class Schedule:
     def _plan(self, number: int) -> PlannedRun:
         name = f"runs/{number:05d}.plan.json"
         plan = self._sound(name, Planned)
-        if plan is None:
+        if plan is None and self.is_released(empty := PlannedRun(number, (), {})):
             raise BadRecordError(f"{self.state.address(name)}: this plan of a run is damaged; restore it from a copy.")
+        if plan is None:
+            return empty
         shards = tuple(InputShard(*shard) for shard in plan.shards)
         for shard in shards:
             if not lies_at(shard.url, self.root, shard.relative):
@@ -348,7 +351,7 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
     ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Shards whose data cannot
     be used are left out, and named by each start; all others are released.
     """
-    began = False
+    began, changed = False, set[int]()
     while (plan := (ahead := schedule.next()).plan) is not None:
         began, start.due = True, len(plan.shards)
         watch.warn(f"{plan.name}: {plan.batch()}")
@@ -366,6 +369,12 @@ def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Wat
                 privatize(plan)
         except BadShardsError as error:
             schedule.leave_out(plan, error.sentences)
+            continue
+        except ChangedError as error:
+            if plan.number in changed:
+                raise
+            changed.add(plan.number)
+            watch.warn(f"once more: {error}")
             continue
         except NoFileError:
             lost = [plan.number for plan, _ in schedule.ahead().abandoned]

@@ -18,7 +18,7 @@ import corpusveil as cv
 from corpusveil.errors import WorkError
 from corpusveil.pipelines import schedule, scheduled
 from corpusveil.storage import files, lease
-from corpusveil.transforms.release import corpus
+from corpusveil.transforms.release import corpus, job
 from tests.calls import QUIET, Ended, command, fails, succeeds
 from tests.cli.test_run import basic, save
 from tests.engines.corpora import WORDS, make_space, release_files
@@ -249,6 +249,24 @@ class TestKilled:
         start(ground)
         assert [path.name for path in (ground / "out").iterdir() if path.is_dir()] == ["run-00002"]
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
+
+    def test_a_shard_that_changes_under_a_run_is_done_once_more(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One that changes then, too, is to be settled."""
+        real = job.ShardJob.do
+        changes = [3, 5, 7]
+
+        def do(work: Any, task: Any) -> Any:
+            if changes:
+                lines(ground, "day-1/a.jsonl", 1, changes.pop())
+            return real(work, task)
+
+        monkeypatch.setattr(job.ShardJob, "do", do)
+        assert "[input-changed]" in start(ground, 2).err
+        assert "once more: " in start(ground).err
+        (text,) = released(ground, 1).values()
+        assert text.count("\n") == 2
 
     def test_a_shard_that_vanishes_under_a_run_stops_no_other(
         self, ground: Path, monkeypatch: pytest.MonkeyPatch
@@ -481,6 +499,21 @@ class TestDamagedRecords:
                 assert "[output-in-use]" in err, state
                 assert f"{ground}/{state}" in err
             assert release_files(ground / "out") == before
+
+    def test_a_run_whose_plan_was_cut_short_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Unless it was released: only its plan says what it has released."""
+        plan = ground / "out.schedule/runs/00001.plan.json"
+        with monkeypatch.context() as patched:
+            patched.setattr(corpus, "write_manifest", failing)
+            start(ground, 1)
+        plan.write_bytes(plan.read_bytes()[:9])
+        assert "run-00001 will be abandoned: its plan is damaged\nrun-00002 is due: 1 new shard" in status_of(ground)
+        start(ground)
+        assert (released(ground, 1), len(released(ground, 2))) == ({}, 1)
+        for name in ("summary.json", "runs/00002.done.json"):
+            (ground / "out.schedule" / name).unlink()
+        (ground / "out.schedule/runs/00002.plan.json").write_bytes(b"")
+        assert "[damaged-record]" in start(ground, 2).err
 
     def test_a_record_of_what_is_left_out_is_made_again(self, ground: Path) -> None:
         (ground / "in/day-1/b.jsonl").write_text("no json\n")
