@@ -2,8 +2,8 @@
 
 Leases are numbered files, each created only if it does not exist. The holder of the last lease regularly writes a
 heartbeat file beside it, and removes both at its end. A lease expires when its process has ended on this machine, or
-when the heartbeat stops of a process that cannot be seen from here. Clocks are not compared: a heartbeat that looks old
-is watched for a while.
+when the heartbeat stops of a process that cannot be seen from here. Clocks are not compared: its heartbeat is watched
+for a while.
 If a holder on another machine was only slow, a second process may join it, so the guarded work must be safe to do
 twice. Work that is not, such as removing the files of a refused run, checks ``is_last`` first.
 """
@@ -140,8 +140,8 @@ def hold(url: str) -> Lease:
 def take(url: str, patience: float | None = None) -> Lease | Busy:
     """Return the lease of a folder at any fsspec URL, or what holds it.
 
-    A lease of another machine whose heartbeat looks old is watched for ``patience`` (35) seconds. Of several processes
-    that request it, one gets it. Raises WorkError if it cannot be written.
+    The heartbeat of another machine is watched for ``patience`` (35) seconds at most. Of several processes that request
+    the lease, one gets it. Raises WorkError if it cannot be written.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     own = [files.absolute(url)] if posixpath.basename(url) == FOLDER and files.is_local(url) else []
@@ -225,13 +225,9 @@ def _remove_before(lease: Lease) -> None:
 
 
 def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
-    """Say whether the holder of a lease is alive; watch its heartbeat if it looks old."""
+    """Say whether the holder of a lease is alive: whether a further heartbeat comes; a recent one may be its last."""
     address = _beat_address(url, number, content)
-    first = files.read_if_there(address)
-    last = Pulse.of(first or b"")
-    if last is not None and 0 <= time.time() - last.time < patience:
-        return True
-    end = time.monotonic() + patience
+    first, end = files.read_if_there(address), time.monotonic() + patience
     while time.monotonic() < end:
         time.sleep(min(1.0, patience / 8))
         if files.read_if_there(_address(url, number)) != content:
