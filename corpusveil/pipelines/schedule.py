@@ -16,15 +16,13 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import several
-from corpusveil.errors import BadRecordError, BadShardsError, ChangedError, InUseError, NoFileError, UserError
+from corpusveil.errors import BadRecordError, InUseError, MismatchError
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
-from corpusveil.pipelines.starts import Start
-from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard, Totals
@@ -116,11 +114,7 @@ class Schedule:
                 self.state.write(name, record)
         plan = ahead.plan
         if plan is not None and plan.number not in self._numbers():
-            if self.is_released(plan):
-                raise InUseError(
-                    f"{self.output_of(plan)}: this release is there, and {self.state.url} does not know it; restore "
-                    "the state as it last was, or begin another schedule with another output.path."
-                )
+            self._refuse_others(plan)
             listed = [(shard.url, shard.relative, shard.size, shard.stamp) for shard in plan.shards]
             self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
         return ahead
@@ -296,6 +290,24 @@ class Schedule:
         left_out = self.left_out()
         return dict(left_out.shards) if left_out.settings == self.settings else {}
 
+    def _refuse_others(self, plan: PlannedRun) -> None:
+        """Raise UserError if a new plan meets a release that is not the state's, or replaces shards of other inputs."""
+        if self.is_released(plan):
+            raise InUseError(
+                f"{self.output_of(plan)}: this release is there, and {self.state.url} does not know it; restore the "
+                "state as it last was, or begin another schedule with another output.path."
+            )
+        last = self._sound(f"runs/{self.summary().last:05d}.plan.json", Planned)
+        urls = {shard.url for shard in plan.shards}
+        for url, path, *_ in () if last is None else last.shards:
+            is_other = url in urls or (path in plan.why and files.exists(url))
+            if is_other and not lies_at(url, self.root, path):
+                raise MismatchError(
+                    f"{url}: an earlier run released this shard as {path}, and paths begin at {self.root} now, so that "
+                    "shards would be released again or replace each other. Set inputs and corpus.root as before, or "
+                    "begin another schedule with another output.path."
+                )
+
     def _give_up(self, plan: PlannedRun, why: str) -> None:
         """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
         files.remove_folder(self.output_of(plan))
@@ -328,8 +340,8 @@ class Schedule:
         for shard in shards:
             if not lies_at(shard.url, self.root, shard.relative):
                 raise BadRecordError(
-                    f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; restore the "
-                    "plan from a copy."
+                    f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; set inputs "
+                    "and corpus.root as before, or restore the plan from a copy."
                 )
         return PlannedRun(number, shards, plan.why)
 
@@ -343,58 +355,3 @@ def find_usable(inputs: Sequence[str], root: str, summary: StartSummary) -> tupl
 
 def _part(number: int, plan: PlannedRun) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
-
-
-def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Watch, start: Start) -> int:
-    """Do all due runs, one by one; return the exit status, and note in ``start`` what was done.
-
-    ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Shards whose data cannot
-    be used are left out, and named by each start; all others are released.
-    """
-    began, changed = False, set[int]()
-    while (plan := (ahead := schedule.next()).plan) is not None:
-        began, start.due = True, len(plan.shards)
-        watch.warn(f"{plan.name}: {plan.batch()}")
-        if emptied := sum(plan.why[shard.relative] == "changed" and not shard.size for shard in plan.shards):
-            shards = several(emptied, "changed shard is", "changed shards are")
-            watch.warn(f"warning: {shards} empty now, and replaced by a release without documents.")
-        if not schedule.has_ids and (documents := schedule.released_before(plan)):
-            watch.warn(
-                f"warning: up to {several(documents, 'document')} of changed shards get other noise than before, and "
-                "spend again: without an id, a row that moved is another document. Name the column that identifies "
-                "documents (id)."
-            )
-        try:
-            if not schedule.is_released(plan):
-                privatize(plan)
-        except BadShardsError as error:
-            schedule.leave_out(plan, error.sentences)
-            continue
-        except ChangedError as error:
-            if plan.number in changed:
-                raise
-            changed.add(plan.number)
-            watch.warn(f"once more: {error}")
-            continue
-        except NoFileError:
-            lost = [plan.number for plan, _ in schedule.ahead().abandoned]
-            if plan.number not in lost and not schedule.is_released(plan):
-                raise
-            continue  # a shard was removed since the plan: the others are in the next run
-        start.add(plan.name, schedule.finish(plan))
-    schedule.write_index()
-    left_out = ahead.left_out.sentences()
-    start.left_out, start.due = len(left_out), 0
-    for sentence in left_out:
-        watch.warn(f"left out: {sentence}")
-    if ahead.left_out.shards:
-        watch.warn(
-            "A shard is left out until it or the settings change; to try it again as it is, remove "
-            f"{schedule.state.address(LEFT_OUT)}."
-        )
-    if ahead.waiting:
-        shards = several(ahead.waiting, "shard was", "shards were")
-        watch.warn(f"{shards} written too recently, and left for a later start")
-    if not began:
-        watch.say("there is nothing new")
-    return UserError.exit_status if left_out and schedule.left_out_fails else 0

@@ -318,6 +318,22 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 2)) == 1
 
+    def test_other_inputs_replace_or_repeat_no_shard(self, ground: Path) -> None:
+        """Of another file with this output, or below another root; a corpus that was moved whole is not another one."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        lines(ground / "others", "day-1/a.jsonl", 5, 6)
+        for inputs in ("others/in", "in/day-1"):
+            values = settings()
+            values["corpus"]["input"] = [f"{ground}/{inputs}"]
+            save(ground / "s.toml", values)
+            assert "[mismatch]" in start(ground, 2).err, inputs
+            assert released(ground, 2) == {}
+        (ground / "in").rename(ground / "moved")
+        values["corpus"]["input"] = [f"{ground}/moved"]
+        save(ground / "s.toml", values)
+        assert "run-00002: 1 new shard" in start(ground).err
+
     def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path) -> None:
         """The run stays due; the sentence says what was spent."""
         values = settings()
