@@ -271,7 +271,11 @@ def _matching(fs: Any, pattern: str, aliens: list[str] | None) -> list[Listed]:
     for part in parts[first:-1]:
         matched = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, part)]
         folders = [entry["name"].rstrip("/") for entry in matched if not _is_file(entry)]
-    return [entry for folder in folders for entry in _list(fs, folder) if _is_file(entry) and _fits(entry, parts[-1])]
+    entries = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, parts[-1])]
+    for entry in entries:
+        if entry.get("islink") and not os.path.isdir(entry["name"]) and (lost := _lost(entry["name"])) is not None:
+            _leave_out(lost, aliens)
+    return list(filter(_is_file, entries))
 
 
 def _fits(entry: Listed, part: str) -> bool:

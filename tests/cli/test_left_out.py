@@ -111,6 +111,11 @@ def test_a_file_that_is_no_shard_is_left_out_and_named(ground: Path) -> None:
     assert list(released(ground, 2)) == ["part-00000-of-00001.jsonl"]
     assert status_of(ground).count("left out: ") == len(aliens) + 1
     assert succeeds("plan", ground / "s.toml").err.count("left out: ") == len(aliens) + 1
+    values = settings()
+    values["corpus"]["input"] = ["in/*.jsonl", "in/*/*.jsonl"]
+    save(ground / "s.toml", values)
+    assert "z.jsonl: this link leads to no file" in start(ground, 2).err, "also what a glob matches"
+    save(ground / "s.toml", settings())
     for name in os.listdir(os.fsencode(ground / "in")):
         if name not in (b"day-1", b"day-2"):
             os.unlink(os.fsencode(ground / "in") + b"/" + name)
