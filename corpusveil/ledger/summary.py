@@ -294,13 +294,14 @@ class LedgerCheck(Shown):
     def verdict(self) -> str:
         """The result of the check, in one line."""
         if self.differences:
-            return f"{self.url}: {several(len(self.differences), 'difference')}; more was spent than the ledger says."
+            differences = several(len(self.differences), "difference")
+            return f"{self.url}: {differences}; it is damaged, or more was spent than it says."
         compared = ", and no difference to the records" if self.records else "; no records were named to compare with"
         return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged{compared}."
 
     def card(self) -> Card:
         """Return the differences, or that there is none."""
-        return Card(self.verdict, [("more was spent", sentence) for sentence in self.differences])
+        return Card(self.verdict, [("difference", sentence) for sentence in self.differences])
 
 
 def require_ledger(

@@ -118,6 +118,10 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     if isinstance(plan.run.release, Release):
         words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
         watch.confide(f"{words} (private; a ledger counts these).")
+    if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
+        copies = "copies, and " if plan.run.release.duplicates == "drop" else ""
+        documents = several(counts.dropped, "document was", "documents were")
+        watch.warn(f"warning: {documents} left out: {copies}those of units above a cap.")
     tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
     watch.say(f"content sha256 {outcome.content_sha256}")
     page = f" and {public_page(output)}" if plan.run.writes.page else ""

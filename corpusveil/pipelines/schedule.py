@@ -16,15 +16,13 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import several
-from corpusveil.errors import BadRecordError, BadShardsError, UserError
+from corpusveil.errors import BadRecordError, InUseError, MismatchError
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
-from corpusveil.pipelines.starts import Start
-from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import InputShard, find_shards, lies_at
 from corpusveil.storage.records import R, Records, Shard, Totals
@@ -116,6 +114,7 @@ class Schedule:
                 self.state.write(name, record)
         plan = ahead.plan
         if plan is not None and plan.number not in self._numbers():
+            self._refuse_others(plan)
             listed = [(shard.url, shard.relative, shard.size, shard.stamp) for shard in plan.shards]
             self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
         return ahead
@@ -133,12 +132,17 @@ class Schedule:
         for number in unfinished:
             plan = self._plan(number)
             gone = sum(shard.relative not in there for shard in plan.shards)
-            if self.is_released(plan) or (number == numbers[-1] and not gone):
+            if self.is_released(plan) or (number == numbers[-1] and plan.shards and not gone):
                 return Ahead(plan, tuple(abandoned), finished, left_out)
             was = "was" if gone == 1 else "were"
-            abandoned.append((plan, f"{_part(gone, plan)} {was} removed" if gone else "another run followed"))
+            removed = f"{_part(gone, plan)} {was} removed" if gone else "another run followed"
+            abandoned.append((plan, removed if plan.shards else "its plan is damaged"))
         due, known, waiting = self._due(shards, max(numbers, default=0) + 1, summary)
-        kept = {path: out for path, out in left_out.shards.items() if path in there}
+        now = {shard.relative: (shard.size, shard.stamp) for shard in shards}
+        kept = {  # without those that are again as they were released
+            path: out for path, out in left_out.shards.items()
+            if path in now and (path not in known or tuple(known[path][:2]) != now[path])
+        }  # fmt: skip
         return Ahead(
             due, tuple(abandoned), finished if unfinished else summary.model_copy(update={"shards": known}),
             LeftOut(settings=left_out.settings, shards=kept, aliens=aliens) if kept or aliens else LeftOut(), waiting,
@@ -178,14 +182,16 @@ class Schedule:
         manifest = read_manifest(self.output_of(plan))
         kept: dict[str, Any] = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
         places = [f"{plan.name}/{shard['name']}" for shard in manifest["shards"]]
+        if len(places) != len(plan.shards):
+            raise InUseError(f"{self.output_of(plan)}: this release is not that of the schedule's plan; move it away.")
         done = {
             shard.relative: (shard.size, shard.stamp, digests[shard.relative], place)
             for shard, place in zip(plan.shards, places, strict=True)
         }
         kept["manifest"] = hashlib.sha256(files.read_bytes(files.join(self.output_of(plan), MANIFEST))).hexdigest()
         with contextlib.suppress(BadRecordError):
-            totals = records.read("totals.json", Totals)
-            kept["quarantined"] = 0 if totals is None else totals.quarantined
+            if (totals := records.read("totals.json", Totals)) is not None:
+                kept |= {"quarantined": totals.quarantined, "dropped": totals.dropped}
         write_pages(self.output_of(plan), records, None, page=self.page)
         left_out = self.left_out()
         still = {path: out for path, out in left_out.shards.items() if path not in stamps}
@@ -215,8 +221,8 @@ class Schedule:
             files.write_bytes(address, index.data())
 
     def left_out(self) -> LeftOut:
-        """Return the shards that were left out, perhaps under other settings."""
-        return self.state.read(LEFT_OUT, LeftOut) or LeftOut()
+        """Return the shards that were left out, perhaps under other settings; without a sound record all are tried."""
+        return self._sound(LEFT_OUT, LeftOut) or LeftOut()
 
     def released_before(self, plan: PlannedRun) -> int:
         """Return the number of documents of the runs that released shards which have changed."""
@@ -257,7 +263,8 @@ class Schedule:
             before, out = known.get(shard.relative), left_out.get(shard.relative)
             if self._is(shard, out, read=False) or self._is(shard, before, read=False):
                 continue
-            if self.settle and shard.modified is not None and time.time() - shard.modified < self.settle:
+            # One of a far future was written by a clock that was wrong, and would wait for years.
+            if self.settle and shard.modified is not None and abs(time.time() - shard.modified) < self.settle:
                 waiting += 1
             elif self._is(shard, out):
                 continue
@@ -283,6 +290,24 @@ class Schedule:
         left_out = self.left_out()
         return dict(left_out.shards) if left_out.settings == self.settings else {}
 
+    def _refuse_others(self, plan: PlannedRun) -> None:
+        """Raise UserError if a new plan meets a release that is not the state's, or replaces shards of other inputs."""
+        if self.is_released(plan):
+            raise InUseError(
+                f"{self.output_of(plan)}: this release is there, and {self.state.url} does not know it; restore the "
+                "state as it last was, or begin another schedule with another output.path."
+            )
+        last = self._sound(f"runs/{self.summary().last:05d}.plan.json", Planned)
+        urls = {shard.url for shard in plan.shards}
+        for url, path, *_ in () if last is None else last.shards:
+            is_other = url in urls or (path in plan.why and files.exists(url))
+            if is_other and not lies_at(url, self.root, path):
+                raise MismatchError(
+                    f"{url}: an earlier run released this shard as {path}, and paths begin at {self.root} now, so that "
+                    "shards would be released again or replace each other. Set inputs and corpus.root as before, or "
+                    "begin another schedule with another output.path."
+                )
+
     def _give_up(self, plan: PlannedRun, why: str) -> None:
         """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
         files.remove_folder(self.output_of(plan))
@@ -307,14 +332,16 @@ class Schedule:
     def _plan(self, number: int) -> PlannedRun:
         name = f"runs/{number:05d}.plan.json"
         plan = self._sound(name, Planned)
-        if plan is None:
+        if plan is None and self.is_released(empty := PlannedRun(number, (), {})):
             raise BadRecordError(f"{self.state.address(name)}: this plan of a run is damaged; restore it from a copy.")
+        if plan is None:
+            return empty
         shards = tuple(InputShard(*shard) for shard in plan.shards)
         for shard in shards:
             if not lies_at(shard.url, self.root, shard.relative):
                 raise BadRecordError(
-                    f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; restore the "
-                    "plan from a copy."
+                    f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; set inputs "
+                    "and corpus.root as before, or restore the plan from a copy."
                 )
         return PlannedRun(number, shards, plan.why)
 
@@ -328,44 +355,3 @@ def find_usable(inputs: Sequence[str], root: str, summary: StartSummary) -> tupl
 
 def _part(number: int, plan: PlannedRun) -> str:
     return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
-
-
-def go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Watch, start: Start) -> int:
-    """Do all due runs, one by one; return the exit status, and note in ``start`` what was done.
-
-    ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Shards whose data cannot
-    be used are left out, and named by each start; all others are released.
-    """
-    began = False
-    while (plan := (ahead := schedule.next()).plan) is not None:
-        began, start.due = True, len(plan.shards)
-        watch.warn(f"{plan.name}: {plan.batch()}")
-        if not schedule.has_ids and (documents := schedule.released_before(plan)):
-            watch.warn(
-                f"warning: up to {several(documents, 'document')} of changed shards get other noise than before, and "
-                "spend again: without an id, a row that moved is another document. Name the column that identifies "
-                "documents (id)."
-            )
-        try:
-            if not schedule.is_released(plan):
-                privatize(plan)
-        except BadShardsError as error:
-            schedule.leave_out(plan, error.sentences)
-            continue
-        start.add(plan.name, schedule.finish(plan))
-    schedule.write_index()
-    left_out = ahead.left_out.sentences()
-    start.left_out, start.due = len(left_out), 0
-    for sentence in left_out:
-        watch.warn(f"left out: {sentence}")
-    if ahead.left_out.shards:
-        watch.warn(
-            "A shard is left out until it or the settings change; to try it again as it is, remove "
-            f"{schedule.state.address(LEFT_OUT)}."
-        )
-    if ahead.waiting:
-        shards = several(ahead.waiting, "shard was", "shards were")
-        watch.warn(f"{shards} written too recently, and left for a later start")
-    if not began:
-        watch.say("there is nothing new")
-    return UserError.exit_status if left_out and schedule.left_out_fails else 0

@@ -32,6 +32,7 @@ class Finished(Record):
     documents: int = 0
     tokens: int = 0
     quarantined: int = 0
+    dropped: int = 0
     manifest: Line = ""
     shards: dict[str, tuple[int, str, str, Line]]
 

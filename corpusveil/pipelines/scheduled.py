@@ -7,20 +7,28 @@ import functools
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from corpusveil.display import several
-from corpusveil.errors import CorpusveilError, MismatchError, OtherRunError
+from corpusveil.errors import (
+    BadShardsError,
+    ChangedError,
+    CorpusveilError,
+    MismatchError,
+    NoFileError,
+    OtherRunError,
+    UserError,
+)
 from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.flows import flows
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import at_risk, key_of, records_of, refuse_published, resolve, state_of
-from corpusveil.pipelines.schedule import PlannedRun, Schedule, find_usable, go_on
+from corpusveil.pipelines.schedule import PlannedRun, Schedule, find_usable
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, LeftOut, StartSummary
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.toml import Document
-from corpusveil.pipelines.starts import noted
+from corpusveil.pipelines.starts import Start, noted
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
@@ -167,8 +175,65 @@ def start(document: Document, watch: Watch) -> int:
         else:
             with held:
                 _tell_ignored(document, watch)
-                noting.status = go_on(schedule, functools.partial(_privatize, document, schedule, watch), watch, noting)
+                noting.status = _go_on(
+                    schedule, functools.partial(_privatize, document, schedule, watch), watch, noting
+                )
     return noting.status
+
+
+def _go_on(schedule: Schedule, privatize: Callable[[PlannedRun], Any], watch: Watch, start: Start) -> int:
+    """Do all due runs, one by one; return the exit status, and note in ``start`` what was done.
+
+    ``privatize`` does one run, or raises an error, which leaves its plan for the next start. Shards whose data cannot
+    be used are left out, and named by each start; all others are released.
+    """
+    began, changed = False, set[int]()
+    while (plan := (ahead := schedule.next()).plan) is not None:
+        began, start.due = True, len(plan.shards)
+        watch.warn(f"{plan.name}: {plan.batch()}")
+        if emptied := sum(plan.why[shard.relative] == "changed" and not shard.size for shard in plan.shards):
+            shards = several(emptied, "changed shard is", "changed shards are")
+            watch.warn(f"warning: {shards} empty now, and replaced by a release without documents.")
+        if not schedule.has_ids and (documents := schedule.released_before(plan)):
+            watch.warn(
+                f"warning: up to {several(documents, 'document')} of changed shards get other noise than before, and "
+                "spend again: without an id, a row that moved is another document. Name the column that identifies "
+                "documents (id)."
+            )
+        try:
+            if not schedule.is_released(plan):
+                privatize(plan)
+        except BadShardsError as error:
+            schedule.leave_out(plan, error.sentences)
+            continue
+        except ChangedError as error:
+            if plan.number in changed:
+                raise
+            changed.add(plan.number)
+            watch.warn(f"once more: {error}")
+            continue
+        except NoFileError:
+            lost = [plan.number for plan, _ in schedule.ahead().abandoned]
+            if plan.number not in lost and not schedule.is_released(plan):
+                raise
+            continue  # a shard was removed since the plan: the others are in the next run
+        start.add(plan.name, schedule.finish(plan))
+    schedule.write_index()
+    left_out = ahead.left_out.sentences()
+    start.left_out, start.due = len(left_out), 0
+    for sentence in left_out:
+        watch.warn(f"left out: {sentence}")
+    if ahead.left_out.shards:
+        watch.warn(
+            "A shard is left out until it or the settings change; to try it again as it is, remove "
+            f"{schedule.state.address(LEFT_OUT)}."
+        )
+    if ahead.waiting:
+        shards = several(ahead.waiting, "shard was", "shards were")
+        watch.warn(f"{shards} written too recently, and left for a later start")
+    if not began:
+        watch.say("there is nothing new")
+    return UserError.exit_status if left_out and schedule.left_out_fails else 0
 
 
 def _tell_ignored(document: Document, watch: Watch) -> None:

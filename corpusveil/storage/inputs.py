@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.utils import glob_translate
 
-from corpusveil.errors import AddressError, FormatError, NoFileError, OverlapError, UnsetError
+from corpusveil.errors import AccessError, AddressError, FormatError, NoFileError, OverlapError, UnsetError
 from corpusveil.storage import failures, files, formats
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols
@@ -66,15 +66,15 @@ def find_shards(
     leads nowhere are never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the
     files have different formats or stores; WorkError if a store cannot be listed.
 
-    With ``aliens``, a file that cannot be read together with those of a ``form``, by default that of most, adds a
-    sentence there instead of an error.
+    With ``aliens``, a link that is not followed, a file or folder without the right to read it, and a file that cannot
+    be read together with those of a ``form``, by default that of most, add a sentence there instead of an error.
     """
     if not inputs:
         raise UnsetError("There is no input; name files, folders or globs.")
     entries: dict[str, Listed] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
-        matches = _expand(pattern)
+        matches = _expand(pattern, aliens)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
             raise NoFileError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
@@ -115,17 +115,24 @@ def _of_other_form(entries: Iterable[str], form: str) -> dict[str, str]:
     odd, by_form = dict[str, str](), dict[str, list[str]]()
     for url in entries:
         try:
-            files.resolve(url)  # a name that is no address
-            by_form.setdefault(formats.form_of(url), []).append(url)
-        except (AddressError, FormatError) as error:
+            by_form.setdefault(_readable_form(url), []).append(url)
+        except (AccessError, AddressError, FormatError) as error:
             odd[url] = str(error)
     if not by_form:
         return {}
     mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
     for other, urls in by_form.items():
-        if other != mine:
-            odd |= {url: f"{url}: this file is {other}, and the others are {mine}; convert or move it." for url in urls}
+        advice = f"this file is {other}, and the others are {mine}; convert or move it."
+        odd |= {} if other == mine else {url: str(FormatError(f"{url}: {advice}")) for url in urls}
     return odd
+
+
+def _readable_form(url: str) -> str:
+    """Return the form of a file. Raises AddressError, FormatError or AccessError if it is of no use."""
+    fs, path = files.resolve(url)
+    if isinstance(fs, LocalFileSystem) and not os.access(path, os.R_OK):
+        raise AccessError(f"{url}: there is no permission to read this file; give it to this user.")
+    return formats.form_of(url)
 
 
 def _stamp(entry: Listed) -> str:
@@ -174,7 +181,7 @@ def _path(url: str) -> str:
     return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
 
 
-def _expand(pattern: str) -> dict[str, Listed]:
+def _expand(pattern: str, aliens: list[str] | None = None) -> dict[str, Listed]:
     fs, path = files.resolve(pattern)
     there = files.info(pattern)
     with failing(pattern, "listed"):
@@ -183,21 +190,20 @@ def _expand(pattern: str) -> dict[str, Listed]:
         if there is not None and there["type"] != "directory" and not marks_folder:
             entries = [there]
         elif there is not None:
-            below = {posixpath.relpath(entry["name"], path): entry for entry in _below(fs, path)}
-            _refuse_lake(pattern, below)
+            below = {posixpath.relpath(entry["name"], path): entry for entry in _below(fs, path, aliens)}
+            _refuse_lake(pattern, fs, path, below)
             entries = [entry for name, entry in below.items() if not _hidden(name)]
         elif glob.has_magic(path):
-            above = posixpath.dirname(re.split(r"[*?[]", path, maxsplit=1)[0])
-            _refuse_lake(pattern, [name for name in ("_delta_log", ".hoodie") if fs.exists(f"{above}/{name}")])
-            entries = _matching(fs, path)
+            _refuse_lake(pattern, fs, posixpath.dirname(re.split(r"[*?[]", path, maxsplit=1)[0]))
+            entries = _matching(fs, path, aliens)
         if not entries and not isinstance(fs, LocalFileSystem):
             _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
     return {_address(pattern, fs, entry["name"]): entry for entry in entries}
 
 
-def _refuse_lake(pattern: str, names: Iterable[str]) -> None:
-    """Raise UserError for a table whose log says which of its files count, by the names of its files."""
-    if any(map(_LAKE.fullmatch, names)):
+def _refuse_lake(pattern: str, fs: Any, folder: str, below: Iterable[str] = ()) -> None:
+    """Raise UserError for a table whose log says which of its files count: by folders in it, and files below it."""
+    if any(map(_LAKE.fullmatch, below)) or any(fs.exists(f"{folder}/{name}") for name in ("_delta_log", ".hoodie")):
         raise FormatError(
             f"{pattern}: this is a table of Delta, Iceberg or Hudi, in whose folder there can be files of deleted and "
             "replaced rows; write its present rows into another folder, or privatize it as a frame of Spark."
@@ -227,44 +233,64 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
             raise failures.missing_bucket(url) from None
 
 
-def _below(fs: Any, folder: str) -> Iterator[Listed]:
+def _below(fs: Any, folder: str, aliens: list[str] | None) -> Iterator[Listed]:
     if protocols(fs) & _LISTED_WHOLE:
         entries = fs.find(folder, detail=True, withdirs="abfs" in protocols(fs))  # without Azure's marks of folders
         yield from (entry for entry in entries.values() if _is_file(entry))
         return
     waiting = [folder]
     while waiting:
-        for entry in fs.ls(waiting.pop(), detail=True):
-            if entry.get("islink") and not _hidden(posixpath.relpath(entry["name"], folder)):
-                _refuse_lost(entry["name"])
-            if entry["type"] == "directory":
+        at = waiting.pop()
+        if at != folder and isinstance(fs, LocalFileSystem) and not os.access(at, os.R_OK | os.X_OK):
+            _leave_out(AccessError(f"{at}: there is no permission to list this folder; give it to this user."), aliens)
+            continue
+        for entry in fs.ls(at, detail=True):
+            name = posixpath.basename(entry["name"].rstrip("/"))
+            if name.startswith("."):
+                yield from [entry] * (name == ".hoodie")  # by which a table is known
+                continue
+            is_link = entry.get("islink") and not _hidden(posixpath.relpath(entry["name"], folder))
+            if is_link and (lost := _lost(entry["name"])) is not None:
+                _leave_out(lost, aliens)
+            elif entry["type"] == "directory":
                 waiting.append(entry["name"])
             elif _is_file(entry):
                 yield entry
 
 
-def _refuse_lost(link: str) -> None:
-    """Raise UserError for a link to a folder, which could lead in a circle, and for one that leads nowhere."""
+def _leave_out(error: AccessError | AddressError, aliens: list[str] | None) -> None:
+    if aliens is None:
+        raise error
+    aliens.append(str(error))
+
+
+def _lost(link: str) -> AddressError | None:
+    """Return the error about a link to a folder, which could lead in a circle, or about one that leads nowhere."""
     if os.path.isdir(link):
-        raise AddressError(f"{link}: links to folders are not followed; name the folder itself as a further input.")
+        return AddressError(f"{link}: links to folders are not followed; name the folder itself as a further input.")
     if not os.path.exists(link):
-        raise AddressError(f"{link}: this link leads to no file; restore the file, or remove the link.")
+        return AddressError(f"{link}: this link leads to no file; restore the file, or remove the link.")
+    return None
 
 
-def _matching(fs: Any, pattern: str) -> list[Listed]:
+def _matching(fs: Any, pattern: str, aliens: list[str] | None) -> list[Listed]:
     """Return the files that a glob matches; only folders that its parts match are listed, ``**`` means any depth."""
     parts = pattern.split("/")
     first = next(number for number, part in enumerate(parts) if glob.has_magic(part))
     root = "/".join(parts[:first]) or fs.root_marker
     if any("**" in part for part in parts):
         whole = re.compile(glob_translate(pattern))
-        entries = [entry for entry in _below(fs, root) if whole.match(entry["name"])]
+        entries = [entry for entry in _below(fs, root, aliens) if whole.match(entry["name"])]
         return [entry for entry in entries if "/." not in entry["name"][len(root.rstrip("/")) :]]
     folders = [root]
     for part in parts[first:-1]:
         matched = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, part)]
         folders = [entry["name"].rstrip("/") for entry in matched if not _is_file(entry)]
-    return [entry for folder in folders for entry in _list(fs, folder) if _is_file(entry) and _fits(entry, parts[-1])]
+    entries = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, parts[-1])]
+    for entry in entries:
+        if entry.get("islink") and not os.path.isdir(entry["name"]) and (lost := _lost(entry["name"])) is not None:
+            _leave_out(lost, aliens)
+    return list(filter(_is_file, entries))
 
 
 def _fits(entry: Listed, part: str) -> bool:

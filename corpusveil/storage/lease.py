@@ -2,8 +2,8 @@
 
 Leases are numbered files, each created only if it does not exist. The holder of the last lease regularly writes a
 heartbeat file beside it, and removes both at its end. A lease expires when its process has ended on this machine, or
-when the heartbeat stops of a process that cannot be seen from here. Clocks are not compared: a heartbeat that looks old
-is watched for a while.
+when the heartbeat stops of a process that cannot be seen from here. Clocks are not compared: its heartbeat is watched
+for a while.
 If a holder on another machine was only slow, a second process may join it, so the guarded work must be safe to do
 twice. Work that is not, such as removing the files of a refused run, checks ``is_last`` first.
 """
@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Self
 
 import psutil
+from pydantic import FiniteFloat, PositiveInt
 
 from corpusveil.errors import CorpusveilError, OtherRunError
 from corpusveil.storage import files
@@ -37,7 +38,7 @@ PATIENCE_SECONDS = 35.0
 SILENT_SECONDS = 600.0
 """A process that stands still for this long hangs, or its disk does."""
 ATTEMPTS = 40
-_NAME = re.compile(r"lease-(\d{8})(-[0-9a-f]+)?\.(json|beat)")
+_NAME = re.compile(r"lease-(\d{8,})(-[0-9a-f]+)?\.(json|beat)")
 
 
 class Holder(Record):
@@ -45,17 +46,18 @@ class Holder(Record):
 
     host: Line
     machine: str
-    process: int
-    began: float | None = None
+    process: PositiveInt
+    began: FiniteFloat | None = None
     mark: str = ""
-    since: float | None = None
-    """When it took the lease, by its own clock."""
+    since: FiniteFloat | None = None
+    """When it took the lease, by its machine's monotonic clock, which nobody sets."""
 
 
 class Pulse(Record):
-    """The last heartbeat of a lease's holder, by its own clock."""
+    """The last heartbeat of a lease's holder: by its machine's clock, and ``at`` by the monotonic one."""
 
-    time: float
+    time: FiniteFloat
+    at: FiniteFloat | None = None
     mark: str = ""
 
 
@@ -116,7 +118,7 @@ class Lease:
         return max(there, default=0) == self.number and there[self.number] == self.content
 
     def beat(self) -> None:
-        pulse = Pulse(time=time.time(), mark=secrets.token_hex(8))
+        pulse = Pulse(time=time.time(), at=time.monotonic(), mark=secrets.token_hex(8))
         files.write_bytes(_beat_address(self.url, self.number, self.content), pulse.data(), private=True)
 
     def _beat(self) -> None:
@@ -138,8 +140,8 @@ def hold(url: str) -> Lease:
 def take(url: str, patience: float | None = None) -> Lease | Busy:
     """Return the lease of a folder at any fsspec URL, or what holds it.
 
-    A lease of another machine whose heartbeat looks old is watched for ``patience`` (35) seconds. Of several processes
-    that request it, one gets it. Raises WorkError if it cannot be written.
+    The heartbeat of another machine is watched for ``patience`` (35) seconds at most. Of several processes that request
+    the lease, one gets it. Raises WorkError if it cannot be written.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     own = [files.absolute(url)] if posixpath.basename(url) == FOLDER and files.is_local(url) else []
@@ -182,9 +184,14 @@ def _busy(url: str, number: int, content: bytes, patience: float | None) -> Busy
     if running is False or (running is None and patience is not None and not beats):
         return None
     who = "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
-    pulse, now = Pulse.of(files.read_if_there(_beat_address(url, number, content)) or b""), time.time()
-    since = now if holder is None or holder.since is None else holder.since
-    return Busy(who, max(0.0, now - since), 0.0 if beats or pulse is None else max(0.0, now - pulse.time))
+    if holder is None or holder.since is None:
+        return Busy(who)
+    pulse = Pulse.of(files.read_if_there(_beat_address(url, number, content)) or b"")
+    last = holder.since if pulse is None or pulse.at is None else pulse.at
+    if holder.machine == _machine():
+        now = time.monotonic()
+        return Busy(who, now - holder.since, now - last)
+    return Busy(who, last - holder.since, 0.0 if beats or pulse is None else max(0.0, time.time() - pulse.time))
 
 
 def _address(url: str, number: int) -> str:
@@ -218,13 +225,9 @@ def _remove_before(lease: Lease) -> None:
 
 
 def _beats(url: str, number: int, content: bytes, patience: float) -> bool:
-    """Say whether the holder of a lease is alive; watch its heartbeat if it looks old."""
+    """Say whether the holder of a lease is alive: whether a further heartbeat comes; a recent one may be its last."""
     address = _beat_address(url, number, content)
-    first = files.read_if_there(address)
-    last = Pulse.of(first or b"")
-    if last is not None and 0 <= time.time() - last.time < patience:
-        return True
-    end = time.monotonic() + patience
+    first, end = files.read_if_there(address), time.monotonic() + patience
     while time.monotonic() < end:
         time.sleep(min(1.0, patience / 8))
         if files.read_if_there(_address(url, number)) != content:
@@ -238,7 +241,7 @@ def _me() -> Holder:
     me = psutil.Process()
     return Holder(
         host=socket.gethostname(), machine=_machine(), process=me.pid, began=me.create_time(),
-        mark=secrets.token_hex(8), since=time.time(),
+        mark=secrets.token_hex(8), since=time.monotonic(),
     )  # fmt: skip
 
 

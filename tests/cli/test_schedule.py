@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,9 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import WorkError
-from corpusveil.pipelines import schedule
+from corpusveil.pipelines import schedule, scheduled
 from corpusveil.storage import files, lease
-from corpusveil.transforms.release import corpus
+from corpusveil.transforms.release import corpus, job
 from tests.calls import QUIET, Ended, command, fails, succeeds
 from tests.cli.test_run import basic, save
 from tests.engines.corpora import WORDS, make_space, release_files
@@ -87,6 +88,8 @@ def test_what_a_schedule_cannot_do_is_refused(ground: Path) -> None:
     (ground / "link").symlink_to(ground / "out")
     for section, given, named in (
         ("schedule", {"settle": "ten minutes"}, "schedule.settle"),
+        ("schedule", {"longest": "0h"}, "schedule.longest"),
+        ("schedule", {"metrics": f"{ground}/release.key"}, "schedule.metrics"),
         ("key", None, "[key]"), ("output", None, "[output]"),
         ("output", {"path": f"{ground}/out", "records": f"{ground}/out/records"}, "overlapping-paths"),
         ("output", {"path": f"{ground}/ledger/out"}, "overlapping-paths"),
@@ -155,7 +158,15 @@ class TestWhatIsNew:
             start(ground)
             assert index.read_bytes() == data, lost
         digest = hashlib.sha256(data).hexdigest()
-        assert "1 file, by later runs" in succeeds("verify", ground / "out", "--digest", digest).out
+        for beside in ("index.json.sig", "README.md"):
+            (ground / "out" / beside).touch()
+        checked = succeeds("verify", ground / "out", "--digest", digest.upper()).out
+        assert "1 file, by later runs" in checked
+        assert "not checked  README.md, index.json.sig, run-00001.report.html" in checked
+        for run in ("../run-00001", "", "run-1", "run-00001"):
+            index.write_text(json.dumps({"runs": {run: digest[1:]}, "shards": []}))
+            fails(["verify", ground / "out"], "damaged-record", index)
+        index.write_bytes(data)
         fails(["verify", ground / "out", "--require", "nats<=0", "--require", "per=token"], "not-met", "run-00001")
         for require in (iter(["space=x"]), "space=x", ["space=x"]):  # which each run is asked again
             assert len(cv.verify(ground / "out", digest.upper(), require).unmet) == 2
@@ -241,6 +252,45 @@ class TestKilled:
         assert [path.name for path in (ground / "out").iterdir() if path.is_dir()] == ["run-00002"]
         assert orjson.loads((ground / "out/run-00002/manifest.json").read_bytes())["documents"] == 2
 
+    def test_a_shard_that_changes_under_a_run_is_done_once_more(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """One that changes then, too, is to be settled."""
+        real = job.ShardJob.do
+        changes = [3, 5, 7]
+
+        def do(work: Any, task: Any) -> Any:
+            if changes:
+                lines(ground, "day-1/a.jsonl", 1, changes.pop())
+            return real(work, task)
+
+        monkeypatch.setattr(job.ShardJob, "do", do)
+        assert "[input-changed]" in start(ground, 2).err
+        assert "once more: " in start(ground).err
+        (text,) = released(ground, 1).values()
+        assert text.count("\n") == 2
+
+    def test_a_shard_that_vanishes_under_a_run_stops_no_other(
+        self, ground: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Before it is read, and when it was just released."""
+        real = scheduled.privatize
+
+        def privatize(*given: Any, **more: Any) -> Any:
+            (ground / "in/day-1/b.jsonl").unlink(missing_ok=True)
+            return real(*given, **more)
+
+        def then_gone(*given: Any, **more: Any) -> None:
+            real(*given, **more)
+            privatize(*given, **more)
+
+        for run, call in ((1, privatize), (3, then_gone)):
+            lines(ground, "day-1/b.jsonl", run)
+            monkeypatch.setattr(scheduled, "privatize", call)
+            start(ground)
+        assert [len(released(ground, run)) for run in (1, 2, 3)] == [0, 1, 1]
+        assert "run-00001: abandoned: 1 of its 2 shards was removed" in status_of(ground)
+
 
 class TestRefused:
     def test_another_configuration_spends_nothing(self, ground: Path) -> None:
@@ -270,6 +320,22 @@ class TestRefused:
         start(ground)
         assert len(released(ground, 2)) == 1
 
+    def test_other_inputs_replace_or_repeat_no_shard(self, ground: Path) -> None:
+        """Of another file with this output, or below another root; a corpus that was moved whole is not another one."""
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 3)
+        lines(ground / "others", "day-1/a.jsonl", 5, 6)
+        for inputs in ("others/in", "in/day-1"):
+            values = settings()
+            values["corpus"]["input"] = [f"{ground}/{inputs}"]
+            save(ground / "s.toml", values)
+            assert "[mismatch]" in start(ground, 2).err, inputs
+            assert released(ground, 2) == {}
+        (ground / "in").rename(ground / "moved")
+        values["corpus"]["input"] = [f"{ground}/moved"]
+        save(ground / "s.toml", values)
+        assert "run-00002: 1 new shard" in start(ground).err
+
     def test_a_cap_stops_a_run_until_it_is_raised(self, ground: Path) -> None:
         """The run stays due; the sentence says what was spent."""
         values = settings()
@@ -285,12 +351,25 @@ class TestRefused:
         assert len(released(ground, 1)) == 1
         assert "run-00001: 1 shard, 2 documents" in status_of(ground)
 
+    def test_units_above_a_cap_are_dropped_and_counted_if_the_settings_say_so(self, ground: Path) -> None:
+        values = settings()
+        values["ledger"] |= {"cap": 6.0, "over_cap": "drop"}
+        save(ground / "s.toml", values)
+        assert "2 documents were left out: those of units above a cap" in start(ground).err
+        line = json.loads((ground / "out.schedule/starts.jsonl").read_text())
+        assert (line["documents"], line["dropped"], line["status"]) == (0, 2, 0)
+
 
 class TestAStart:
     def test_that_meets_one_that_hangs_fails_and_names_it(self, ground: Path) -> None:
-        """One that is stopped, or at work for too long; one that works is a success. The status says the same."""
-        now, address = time.time(), f"{ground}/out.schedule/lease"
-        for age, silent, ended in ((3600, 0, 0), (90_000, 0, 1), (3600, 1200, 1)):
+        """One that is stopped, or at work for too long; one that works is a success. The status says the same.
+
+        Also when the clock was set since, and when it stopped before its first sign of life.
+        """
+        now, address = time.monotonic(), f"{ground}/out.schedule/lease"
+        for age, silent, beats, ended in (
+            (3600, 0, True, 0), (90_000, 0, True, 1), (3600, 1200, True, 1), (1200, 1200, False, 1),
+        ):  # fmt: skip
             held = lease.take(address)
             assert isinstance(held, lease.Lease)
             (path,) = Path(address).glob("*.json")
@@ -298,10 +377,15 @@ class TestAStart:
             assert holder is not None
             held.content = holder.model_copy(update={"since": now - age}).data()
             path.write_bytes(held.content)
-            pulse = lease.Pulse(time=now - silent).data()
-            Path(lease._beat_address(address, held.number, held.content)).write_bytes(pulse)
+            pulse = lease.Pulse(time=time.time() + 1e8, at=now - silent).data()
+            beat = Path(lease._beat_address(address, held.number, held.content))
+            for old in Path(address).glob("*.beat"):
+                old.unlink()
+            if beats:
+                beat.write_bytes(pulse)
             said = start(ground, ended).err
-            who = f"{holder.host}, process {os.getpid()}, at work for {age // 3600} h"
+            spent = f"{age // 3600} h" if age >= 3600 else f"{age // 60} min"
+            who = f"{holder.host}, process {os.getpid()}, at work for {spent}"
             assert f"({who}" in said
             assert ("[other-run]" in said) == bool(ended)
             assert ("no sign of life for 20 min" in said) == bool(silent)
@@ -346,6 +430,42 @@ class TestAStart:
         assert all(re.fullmatch(r"corpusveil_schedule_[a-z_]+", name.removesuffix(label)) for name in samples)
         assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
 
+    def test_leaves_numbers_that_any_collector_reads(self, ground: Path) -> None:
+        """By the rules of the text format, whatever the name of the file; another user reads it, whatever the umask."""
+        path = ground / 's\t"x\\n\n\udcff.toml'
+        values = settings()
+        values["schedule"]["metrics"] = f"{ground}/veil.prom"
+        save(path, values)
+        before = os.umask(0o077)
+        try:
+            succeeds("schedule", path, *QUIET)
+        finally:
+            os.umask(before)
+        assert (ground / "veil.prom").stat().st_mode & 0o777 == 0o644
+        sample = re.compile(r'[a-z_]+\{schedule="((?:[^\\"\n]|\\[\\"n])*)"\} [0-9.]+\n')
+        samples = "".join(re.split(r"# .*\n", (ground / "veil.prom").read_text()))
+        names = {
+            re.sub(r"\\(.)", lambda one: {"n": "\n"}.get(one[1], one[1]), each) for each in sample.findall(samples)
+        }
+        assert (sample.sub("", samples), names) == ("", {str(path).replace(chr(0xDCFF), "?")})
+
+    def test_leaves_whole_lines_with_the_status_that_it_ended_with(self, ground: Path) -> None:
+        """After a line that was cut short, and when it is the numbers that cannot be written."""
+        values = settings()
+        values["schedule"]["metrics"] = f"{ground}/release.key/veil.prom"
+        save(ground / "s.toml", values)
+        path = ground / "out.schedule/starts.jsonl"
+        path.parent.mkdir()
+        path.write_text('{"time": "20')
+        start(ground, 2)
+        start(ground, 2)
+        noted = [json.loads(line) for line in path.read_text().splitlines()[1:]]
+        assert [(line["shards"], line["status"]) for line in noted] == [(1, 2), (0, 2)]
+        save(ground / "s.toml", settings())
+        path.unlink()
+        path.mkdir()
+        assert f"{path}" in start(ground, 2).err
+
     def test_names_the_steps_that_only_a_run_does(self, ground: Path) -> None:
         save(ground / "s.toml", settings() | {"denoise": {"path": f"{ground}/readable", "model": f"{ground}/m"}})
         assert "does not do [denoise]" in start(ground).err
@@ -374,6 +494,51 @@ class TestDamagedRecords:
         lines(ground, "day-3/c.jsonl", 4)
         start(ground)
         assert len(released(ground, 3)) == 1
+
+    def test_a_release_that_the_state_does_not_know_is_never_taken_for_its_own(self, ground: Path) -> None:
+        """A state that was lost, restored from an old copy, or is another schedule's: no shard counts as released."""
+        start(ground)
+        old = ground / "old"
+        shutil.copytree(ground / "out.schedule", old)
+        lines(ground, "day-2/b.jsonl", 3)
+        start(ground)
+        lines(ground, "day-2/b.jsonl", 9)
+        for state in ("lost", "old", "others"):
+            values = settings()
+            values["schedule"]["state"] = f"{ground}/{state}"
+            if state == "others":
+                values["corpus"]["input"] = [f"{ground}/others-in"]
+                lines(ground / "others", "day-1/a.jsonl", 5, 6)
+                (ground / "others/in").rename(ground / "others-in")
+            save(ground / "s.toml", values)
+            before = release_files(ground / "out")
+            for _ in range(2):
+                err = start(ground, 2).err
+                assert "[output-in-use]" in err, state
+                assert f"{ground}/{state}" in err
+            assert release_files(ground / "out") == before
+
+    def test_a_run_whose_plan_was_cut_short_is_given_up(self, ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Unless it was released: only its plan says what it has released."""
+        plan = ground / "out.schedule/runs/00001.plan.json"
+        with monkeypatch.context() as patched:
+            patched.setattr(corpus, "write_manifest", failing)
+            start(ground, 1)
+        plan.write_bytes(plan.read_bytes()[:9])
+        assert "run-00001 will be abandoned: its plan is damaged\nrun-00002 is due: 1 new shard" in status_of(ground)
+        start(ground)
+        assert (released(ground, 1), len(released(ground, 2))) == ({}, 1)
+        for name in ("summary.json", "runs/00002.done.json"):
+            (ground / "out.schedule" / name).unlink()
+        (ground / "out.schedule/runs/00002.plan.json").write_bytes(b"")
+        assert "[damaged-record]" in start(ground, 2).err
+
+    def test_a_record_of_what_is_left_out_is_made_again(self, ground: Path) -> None:
+        (ground / "in/day-1/b.jsonl").write_text("no json\n")
+        start(ground, 2)
+        (ground / "out.schedule/left_out.json").write_bytes(b"")
+        assert "left out: " in start(ground, 2).err
+        assert "left out: " in status_of(ground)
 
 
 class TestWhatItTells:

@@ -344,8 +344,8 @@ class ScheduleSettings(Section):
         "The longest that a start may take. A start that meets a longer one fails, and the written definitions end it.",
         "1d")
     metrics: str | None = key(
-        "Write the numbers of the last start to this file, NAME.prom in the folder of a textfile collector, for "
-        "Prometheus. All users can read it.", None, path=True)
+        "Write the numbers of the last start to this file of its own, NAME.prom in the folder of a textfile collector, "
+        "for Prometheus. All users can read it.", None, path=True)
 
     def seconds(self, name: str) -> int:
         """Return one of the times."""

@@ -270,6 +270,10 @@ def refuse_denoised(shards: Sequence[InputShard]) -> None:
             )
 
 
+_Run = Annotated[str, Field(pattern=r"^run-[0-9]{5,9}$")]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class Released(Record):
     """A shard of a run; ``replaced_by`` is ``RUN/SHARD`` of the same input after a change, empty without one."""
 
@@ -281,7 +285,7 @@ class Released(Record):
 class Index(Record):
     """``index.json``: the SHA-256 of the manifest of each run, and all shards of all runs. It is public."""
 
-    runs: dict[Line, Line] = Field(default_factory=dict)
+    runs: dict[_Run, _Digest] = Field(default_factory=dict)
     shards: list[Released] = Field(default_factory=list)
 
     def after(self, run: str, manifest: str, shards: Mapping[str, str]) -> Index:

@@ -44,9 +44,10 @@ from corpusveil.waiting import reached, waiting
 
 _SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
 _BESIDE = re.compile(
-    rf"README\.md|croissant\.json|\.gitattributes|({re.escape(MANIFEST)}|{re.escape(STATEMENT)})\.({_SIGNATURES})"
+    rf"README\.md|croissant\.json|\.gitattributes|({'|'.join(map(re.escape, (MANIFEST, INDEX, STATEMENT)))})"
+    rf"\.({_SIGNATURES})"
 )
-"""Names of files that may lie next to a manifest: what the Hub shows or keeps, and signatures."""
+"""Names of files that may lie next to a manifest or an index: what the Hub shows or keeps, and signatures."""
 _WORD = "the sender's word: neither a digest nor a signature proves that texts were drawn so"
 
 
@@ -203,8 +204,11 @@ def _verify_runs(url: str, digest: str | None, require: Sequence[str]) -> Verifi
     index = record_at(address, Index, f"{address}: this index is damaged; get it again, or start the schedule again.")
     assert index is not None  # noqa: S101 - it exists
     actual = hashlib.sha256(files.read_bytes(address)).hexdigest()
-    differences = [] if digest in (None, actual) else [f"{INDEX} has the SHA-256 {actual}, not that which you gave"]
+    differences = []
+    if digest is not None and digest.lower() != actual:
+        differences.append(f"{INDEX} has the SHA-256 {actual}, not that which you gave")
     beside = files.listing(url, folders=True)
+    unchecked = tuple(name for name in beside if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name)))
     pages, listed, documents = {f"{run}.report.html" for run in index.runs}, set[str](), 0
     claims = dict.fromkeys(FIELDS, NONE)
     missed = [] if index.runs else unmet(requirements(require), claims)
@@ -220,11 +224,11 @@ def _verify_runs(url: str, digest: str | None, require: Sequence[str]) -> Verifi
     places = {f"{released.run}/{released.shard}" for released in index.shards if released.run in beside}
     if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
         differences.append(f"{INDEX} does not list the shards of its runs")
-    others = [name for name in beside if name not in {INDEX, *index.runs, *pages}]
+    others = [name for name in beside if name not in {INDEX, *index.runs, *pages, *unchecked}]
     runs = [name for name in others if re.fullmatch(r"run-\d{5,}", name)]
     begun = [name for name in runs if not files.exists(files.join(url, name, MANIFEST))]
     differences += [f"{INDEX} does not list {name!r}" for name in others if name not in begun]
-    unchecked = (*sorted(pages.intersection(beside)), *begun)
+    unchecked += (*sorted(pages.intersection(beside)), *begun)
     replaced = sum(1 for released in index.shards if released.replaced_by)
     return Verification(
         url, len(index.shards), documents, actual, digest is not None, tuple(differences), unchecked, INDEX, replaced,
