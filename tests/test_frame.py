@@ -120,7 +120,7 @@ def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
 
 
 def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
-    """What ``corpusveil privatize`` imports on local processes with JSON lines, and what that imports: 23,700 lines, of
+    """What ``corpusveil privatize`` imports on local processes with JSON lines, and what that imports: 24,000 lines, of
     which passages take 1,400."""
     graph = grimp.build_graph("corpusveil", exclude_type_checking_imports=True)
     waiting = [f"corpusveil.{name}" for name in ("cli.main", "cli.privatize", "jobs.local", "storage.forms.jsonlines")]
@@ -133,7 +133,7 @@ def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
     files = [ROOT / Path(*module.split(".")) for module in reached]
     sources = [path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py" for path in files]
     assert len(reached) > 100, "the graph is there"
-    assert sum(len(path.read_text().splitlines()) for path in sources) <= 23_700
+    assert sum(len(path.read_text().splitlines()) for path in sources) <= 24_000
     for outside in (
         "collocations.training",
         "language.model",
