@@ -137,7 +137,7 @@ def _root(
         callback=lambda v: _told(SUBMIT_FILE, show=v),
     ),
 ) -> None:
-    """Privatize text corpora of any size with word-level metric differential privacy."""
+    """Answer what is asked of the program itself, before a command."""
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
