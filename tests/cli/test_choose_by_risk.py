@@ -144,7 +144,7 @@ class TestAFile:
         asked = settings(public, risk=0.6)
         file = save(folder / "run.toml", asked)
         fails(["plan", file], "missing-setting", "run.toml", "budget.model", "budget.epsilon")
-        asked |= {"model": {"path": str(public / "model"), "counts": str(public / "counts")}}
+        asked |= {"model": {"path": str(public / "model")}, "collocations": {"counts": str(public / "counts")}}
         assert chosen(public, 0.6).sentence() in succeeds("plan", save(folder / "run.toml", asked)).out
         asked["budget"]["model"] = "models/elsewhere"
         fails(["plan", save(folder / "run.toml", asked)], "missing-artefact", f"{folder}/models/elsewhere")
