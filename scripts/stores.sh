@@ -10,7 +10,7 @@ STAMP=.tools/stores
 say() { printf 'stores: %s\n' "$*" >&2; }
 fail() { say "$*"; exit 1; }
 
-now=$(cksum uv.lock scripts/stores.sh; cksum .venv/.set-up)
+now=$(cksum uv.lock scripts/stores.sh; cksum .venv/.set-up-all)
 if [ "$(cat "$STAMP" 2>/dev/null || :)" = "$now" ]; then exit 0; fi
 rm -f "$STAMP"
 
