@@ -292,6 +292,11 @@ class Schedule:
 
     def _refuse_others(self, plan: PlannedRun) -> None:
         """Raise UserError if a new plan meets a release that is not the state's, or replaces shards of other inputs."""
+        if files.exists(files.join(self.output, MANIFEST)):
+            raise InUseError(
+                f"{self.output}: this is a release, and a schedule writes its releases into folders of output.path; "
+                "choose another output.path for one of both."
+            )
         if self.is_released(plan):
             raise InUseError(
                 f"{self.output_of(plan)}: this release is there, and {self.state.url} does not know it; restore the "

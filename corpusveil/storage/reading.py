@@ -54,17 +54,15 @@ def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str
 
 
 def _refuse_nameless(shards: Sequence[InputShard], separator: Separator) -> None:
-    """Raise BadFileError if no file has a line of names, as after an export that failed; workers write some empty."""
+    """Raise BadShardsError if no file has a line of names, as after an export that failed; workers write some empty."""
     for shard in shards:
         try:
             if names_of(shard, separator):
                 return
         except OF_DATA:  # the task of a damaged shard refuses it
             return
-    which = "this file is empty" if len(shards) == 1 else f"this and {len(shards) - 1:,} more files are empty"
-    raise BadFileError(
-        f"{shards[0].url}: {which}, and no line names columns; export again, or leave it out if there are no rows."
-    )
+    why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
+    raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
 
 
 def partitions(shards: Sequence[InputShard]) -> list[str]:

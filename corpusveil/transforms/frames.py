@@ -19,6 +19,7 @@ from corpusveil.errors import (
     BadRowError,
     BadTypeError,
     ColumnError,
+    ConflictError,
     ShapeError,
     UserError,
     column_twice,
@@ -246,7 +247,8 @@ def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
         for unused in ("remove_unused_levels", "remove_unused_categories"):  # which may be of rows filtered out
             index = getattr(index, unused, lambda same=index: same)()
         return index, []
-    return None, names
+    gone = [at for at, name in enumerate(names) if name not in columns.keep]
+    return (None if len(gone) == len(names) else index.droplevel(gone)), [names[at] for at in gone]
 
 
 def _are_row_numbers(index: Any) -> bool:
@@ -259,8 +261,13 @@ def _are_row_numbers(index: Any) -> bool:
 
 
 def _pandas_series(data: Any, text: str, columns: Columns) -> Frame:
-    index, dropped = _index(data, columns)
-    return dataclasses.replace(_pandas_values(data, text, None, index), dropped=dropped)
+    index, gone = _index(data, columns)
+    if gone:
+        raise ConflictError(
+            f"the series would lose its index, {listed(gone)}, and a column that is set from it would have the texts "
+            "of other rows: give keep='all' to have the index back, in the clear, or series.reset_index(drop=True)."
+        )
+    return _pandas_values(data, text, None, index)
 
 
 def _pandas_values(data: Any, text: str, path: Path | None, index: Any) -> Frame:

@@ -155,3 +155,28 @@ def test_a_shard_waits_until_it_has_settled(ground: Path) -> None:
     os.utime(ground / "in/day-2/b.jsonl", (0, time.time() - 700))
     start(ground)
     assert len(released(ground, 2)) == 1
+
+
+def test_an_empty_export_of_csv_is_left_out_and_stops_no_later_one(ground: Path) -> None:
+    """Nothing says what its columns are, and the next day's file is released."""
+    for old in (ground / "in").rglob("*.jsonl"):
+        old.unlink()
+    (ground / "in/a.csv").touch()
+    for _ in range(2):
+        assert f"left out: {ground}/in/a.csv: this file is empty" in start(ground, 2).err
+    (ground / "in/b.csv").write_text("key,author,text\n1,x,ba de\n")
+    start(ground, 2)
+    assert len(released(ground, 2)) == 1
+
+
+def test_a_schedule_and_a_run_share_no_output(ground: Path) -> None:
+    """A manifest and an index in one folder would each call the other's files added ones."""
+    start(ground)
+    said = fails(["run", ground / "s.toml", "--only", "privatize"], "output-in-use", "out")
+    assert "choose another output" in said
+    values = settings()
+    values["output"]["path"] = "other"
+    values["schedule"] = {}
+    save(ground / "t.toml", values)
+    succeeds("run", ground / "t.toml", "--only", "privatize")
+    fails(["schedule", ground / "t.toml"], "output-in-use", "this is a release, and a schedule writes")

@@ -84,6 +84,7 @@ def test_a_gate_that_could_mean_several_things_is_refused(texts: Path) -> None:
         (["cap<=5000", "unit=x"], "wrong-value", "cap-ldp"), (["nats<=14"], "missing-setting", "per"),
         (["nats<=14", "unit=x"], "missing-setting", "per"), (["cap-ldp<=14"], "missing-setting", "unit"),
         (["nat<=14"], "unknown-name", "nats"), (["price<=1"], "unknown-name", "there are "),
+        (["per=text"], "wrong-value", "token, document"),
         (["nats=14", "per=token"], "wrong-value", "<="),
         (["per<=document"], "wrong-value", "per"), (["per"], "wrong-value", "per"), (["per="], "wrong-value", "per="),
         *((["nats<=" + number, "per=token"], "wrong-value", "nats") for number in ("nan", "inf", "-1", "x")),

@@ -519,11 +519,16 @@ def test_an_index_that_is_more_than_row_numbers_is_a_column() -> None:
     rows = {"text": ["aaaa", "aaab"], "name": ["Bbbe", "Cccj"]}
     for frame, gone in (
         (pd.DataFrame(rows).set_index("name"), "name"), (pd.DataFrame(rows, index=["Bbbe", "Cccj"]), "the index"),
-        (pd.DataFrame(rows).set_index("name")["text"], "name"),
     ):  # fmt: skip
         with pytest.warns(UserWarning, match=f"not copied: .*{gone}"):
             assert list(cv.privatize(frame, RELEASE, ids=[1, 2]).index) == [0, 1]
         assert list(cv.privatize(frame, RELEASE, ids=[1, 2], keep="all").index) == ["Bbbe", "Cccj"]
+    with refused("conflicting-settings", "the series would lose its index, name"):
+        cv.privatize(pd.DataFrame(rows).set_index("name")["text"], RELEASE, ids=[1, 2])
+    both = pd.DataFrame({**rows, "k": [5, 6]}).set_index(["name", "k"])
+    with pytest.warns(UserWarning, match="not copied: name."):
+        assert list(cv.privatize(both, RELEASE, ids=[1, 2], keep=["k"]).index) == [5, 6]
+    assert list(cv.privatize(both["text"], RELEASE, ids=[1, 2], keep="all").index.names) == ["name", "k"]
     assert list(cv.privatize(pd.DataFrame(rows)[1:], RELEASE, ids=[1]).index) == [1]
     for numbers, comes_back in (([31, 4], [31, 4]), ([5550101, 5550202], [0, 1]), ([7, 7], [0, 1]), ([-1, 0], [0, 1])):
         frame = pd.DataFrame(rows, index=numbers)

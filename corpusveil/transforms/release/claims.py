@@ -13,6 +13,7 @@ from typing import Any
 
 from corpusveil.budget.budget import in_full
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, listed, nearest
+from corpusveil.passages.pieces import PERS
 from corpusveil.transforms.release.manifest import MANIFEST
 
 STATEMENT = "statement.intoto.json"
@@ -82,6 +83,8 @@ class Requirement:
         if (operator == "<=") != (field in OF):
             right = "<= and a number" if field in OF else "= and a name"
             raise BadValueError(f"require = {text!r}: {field} takes {right}.")
+        if field == "per" and value not in {"token", *PERS}:
+            raise BadValueError(f"require = {text!r}: choose one of token, {listed(PERS)}.")
         most = number_of(value) if field in OF else None
         if field in OF and (most is None or most == math.inf):
             raise BadValueError(f"require = {text!r}: give a number of nats.")

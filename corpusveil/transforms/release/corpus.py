@@ -40,7 +40,7 @@ from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
-from corpusveil.transforms.release.manifest import draft, read_manifest, refuse_denoised, write_manifest
+from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
 from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
@@ -252,7 +252,8 @@ class _Start:
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.
         finished = files.exists(files.join(job.writes.url, "manifest.json"))
-        written = finished or files.listing(files.join(job.writes.url, "data"))
+        of_schedule = files.exists(files.join(job.writes.url, INDEX))
+        written = finished or of_schedule or files.listing(files.join(job.writes.url, "data"))
         foreign = (
             f"{job.writes.url}: this folder has output that does not belong to these records; choose another output."
         )
@@ -392,7 +393,8 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
     if (other := theirs.other(mine)) is not None:
         name, words = other
         changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
-        changed = [line for line in changed if line.startswith("mechanism.name ")] or changed  # what follows from it
+        for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
+            changed = [line for line in changed if line.startswith(cause)] or changed
         words = f"another configuration ({'; '.join(changed)})" if changed else words
         raise InUseError(
             f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
