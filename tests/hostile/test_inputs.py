@@ -186,7 +186,7 @@ def whole_files() -> Iterator[Hostile]:
         text = (HEADER[form] + line).decode().replace("kikiki", "k\xf6")
         for encoding, said in (
             ("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8"),
-            ("utf-32", "iconv -f UTF-32 -t UTF-8"), ("utf-16-be", "zeros"), ("utf-16-le", "iconv -f UTF-16LE"),
+            ("utf-32", "iconv -f UTF-32 -t UTF-8"), ("utf-16-be", "every second byte"), ("utf-16-le", "iconv -f UTF-16LE"),
         ):  # fmt: skip
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
@@ -210,7 +210,7 @@ def whole_files() -> Iterator[Hostile]:
         yield Hostile("another form", name, data, said)
     archive = tarfile.TarInfo("x.txt").tobuf() + SECRET
     for name, data, said in (
-        ("x.txt", archive, "zeros"), ("x.txt.gz", packed(packed(SECRET, "gz"), "gz"), "packed twice"),
+        ("x.txt", archive, "archive of tar"), ("x.txt.gz", packed(packed(SECRET, "gz"), "gz"), "packed twice"),
         ("x.jsonl", packed(lines, "gz"), "name in .gz"), ("x.csv", packed(lines, "zst"), "name in .zst"),
         ("x.txt", parquet_of({"text": [UNKNOWN]}), "Parquet"), ("x.txt", b"%PDF-1.7\n" + SECRET, "PDF"),
         ("x.txt", b"{\\rtf1 " + SECRET, "RTF"), ("x.csv", b"SQLite format 3\0" + SECRET, "SQLite"),

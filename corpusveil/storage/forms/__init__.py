@@ -94,8 +94,10 @@ def _unmarked(line: bytes, name: str) -> bytes:
     for begin, what in _OTHER_FILES.items():
         if line.startswith(begin):
             raise BadFileError(f"{name}: this is {what}.")
-    if len(line) > 1 and 3 * line.count(0) >= len(line):
-        raise BadFileError(f"{name}: a third of the first line is zeros: this is no text, or {_wide('UTF-16LE')}.")
+    if line[257:262] == b"ustar":
+        raise BadFileError(f"{name}: this is an archive of tar; unpack it.")
+    if len(line) > 5 and line.strip(b"\0") and not all(line[at::2].strip(b"\0") for at in (0, 1)):
+        raise BadFileError(f"{name}: every second byte of the first line is zero: this is {_wide('UTF-16LE')}.")
     return line.removeprefix(codecs.BOM_UTF8)
 
 
