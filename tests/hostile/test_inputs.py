@@ -186,7 +186,7 @@ def whole_files() -> Iterator[Hostile]:
         text = (HEADER[form] + line).decode().replace("kikiki", "k\xf6")
         for encoding, said in (
             ("utf-16", "iconv -f UTF-16 -t UTF-8"), ("latin-1", "iconv -f LATIN1 -t UTF-8"),
-            ("utf-32", "iconv -f UTF-32 -t UTF-8"), ("utf-16-be", "every second byte"), ("utf-16-le", "iconv -f UTF-16LE"),
+            ("utf-32", "iconv -f UTF-32 -t UTF-8"), ("utf-16-be", "second byte"), ("utf-16-le", "iconv -f UTF-16LE"),
         ):  # fmt: skip
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said)
             yield Hostile(encoding, f"x.{form}", text.encode(encoding), said, ("--rows-per-task", "8192"))
