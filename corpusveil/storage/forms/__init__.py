@@ -96,7 +96,7 @@ def _unmarked(line: bytes, name: str) -> bytes:
             raise BadFileError(f"{name}: this is {what}.")
     if line[257:262] == b"ustar":
         raise BadFileError(f"{name}: this is an archive of tar; unpack it.")
-    if len(line) > 5 and line.strip(b"\0") and not all(line[at::2].strip(b"\0") for at in (0, 1)):
+    if len(line) > 5 and any(not line[at::2].strip(b"\0") and 0 not in line[1 - at :: 2] for at in (0, 1)):
         raise BadFileError(f"{name}: every second byte of the first line is zero: this is {_wide('UTF-16LE')}.")
     return line.removeprefix(codecs.BOM_UTF8)
 
