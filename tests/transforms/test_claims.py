@@ -237,7 +237,7 @@ def test_a_real_table_that_spark_wrote_by_the_recipe_is_verified(
     succeeds(*ground.arguments(source, tmp_path / "private", *CAPS, "--format", "parquet"))
     checked = cv.verify("private")
     page = (ROOT / "docs/files.md").read_text()
-    (recipe,) = re.findall(r"^```python\n(properties = .*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (recipe,) = re.findall(r"^```py\n(properties = .*?)^```$", page, re.MULTILINE | re.DOTALL)
     if kind == "delta":
         recipe = recipe.replace("lake.db.reviews", "reviews").replace("iceberg", "delta")
     jars = ",".join(map(str, (LAKE / "jars").glob("*.jar")))
