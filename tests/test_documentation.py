@@ -103,7 +103,7 @@ def test_an_example_with_spark_runs(number: int, place: Path) -> None:
 def test_an_example_of_another_engine_gives_the_bytes_of_a_frame_by_words_and_by_passages(
     engine: str, place: Path
 ) -> None:
-    pytest.importorskip(engine, reason=f"{engine} is not installed: make engines installs it")
+    pytest.importorskip(engine, reason=f"{engine} is not installed: make engines installs ray, and pip the others")
     (example,) = (one for _, one in EXAMPLES if re.search(f"^import {engine}", one, re.MULTILINE))
     run_apart(f"{START}{example}\nrelease = cv.release(store='en', epsilon=10, key=key)\n{example}", place)
 
