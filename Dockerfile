@@ -1,5 +1,5 @@
 # corpusveil in the versions of uv.lock, for Kubernetes and for machines that run containers.
-# Build: docker build --tag corpusveil .   Other extras: --build-arg EXTRAS="--extra en --extra s3 --extra spark --extra jre"
+# Build: docker build --tag corpusveil .   Other extras: --build-arg EXTRAS="--extra en --extra spans --extra s3 --extra spark --extra jre"
 # Pin PYTHON and UV to digests to build the same image again.
 ARG PYTHON=python:3.12-slim-bookworm
 ARG UV=ghcr.io/astral-sh/uv:0.13.8
@@ -7,7 +7,7 @@ ARG UV=ghcr.io/astral-sh/uv:0.13.8
 FROM ${UV} AS uv
 
 FROM ${PYTHON} AS build
-ARG EXTRAS="--extra en --extra s3 --extra gcs --extra azure"
+ARG EXTRAS="--extra en --extra spans --extra s3 --extra gcs --extra azure"
 COPY --from=uv /uv /usr/local/bin/uv
 ENV UV_LINK_MODE=copy UV_PYTHON_DOWNLOADS=never UV_PROJECT_ENVIRONMENT=/opt/corpusveil
 WORKDIR /source
