@@ -221,7 +221,11 @@ def test_its_commands_make_an_environment_that_works(tmp_path: Path) -> None:
     parser = DockerfileParser(fileobj=io.BytesIO(DOCKERFILE.read_bytes()), env_replace=False)
     (uv,) = (ROOT / ".tools").glob("uv-*/bin/uv")
     variables = {**os.environ, "UV_PROJECT_ENVIRONMENT": str(environment), "UV_PYTHON": sys.executable}
-    variables |= {"EXTRAS": "--extra en --extra spans --extra s3", "PATH": f"{uv.parent}:{os.environ['PATH']}", "VIRTUAL_ENV": ""}
+    variables |= {
+        "EXTRAS": "--extra en --extra spans --extra s3",
+        "PATH": f"{uv.parent}:{os.environ['PATH']}",
+        "VIRTUAL_ENV": "",
+    }
     for step in parser.structure:
         words = step["value"].split()
         if step["instruction"] == "COPY" and "--from" not in step["value"]:

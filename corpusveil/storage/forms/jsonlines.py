@@ -28,8 +28,8 @@ from corpusveil.storage.values import as_json, joined, json_strings, string_byte
 SUFFIXES = (".json", ".jsonl")
 
 _NUMBER = re.compile(rb"(?<=[\s\[:,])-?[0-9][0-9.eE+-]*")
-_LONG_NUMBER = re.compile(rb"[0-9](?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]*[eE][+-]?[0-9]{2,})")
-"""Numbers, without a sign, that orjson could write with fewer digits than it has read."""
+_LONG_NUMBER = re.compile(rb"-?[0-9](?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]*[eE][+-]?[0-9]{2,})")
+"""Numbers that orjson could write with fewer digits than it has read: below -2^63, too, it reads a float."""
 _PLAIN = {str, int, bool, type(None)}
 _SHAPES = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else 32 for byte in range(256))
 _FIRST_LINES = 100
@@ -88,8 +88,8 @@ def _is_exact(line: bytes) -> bool:
 
 def _as_written(digits: str) -> Any:
     """Return a number, as it was written if orjson would write another; whatever else the row has."""
-    unsigned = digits.removeprefix("-").encode()
-    is_other = _LONG_NUMBER.fullmatch(unsigned) and not _is_exact(unsigned)
+    number = digits.encode()
+    is_other = _LONG_NUMBER.fullmatch(number) and not _is_exact(number)
     return orjson.Fragment(digits) if is_other else orjson.loads(digits)
 
 
