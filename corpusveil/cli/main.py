@@ -137,7 +137,7 @@ def _root(
         callback=lambda v: _told(SUBMIT_FILE, show=v),
     ),
 ) -> None:
-    """Answer what is asked of the program itself, before a command."""
+    """Read the options that stand before a command."""
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:

@@ -315,9 +315,8 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
         return made.reset_index(drop=True) if index is None else made.set_axis(index)
 
     def column(name: str) -> Any:
-        return column_values(
-            data.index.get_level_values(name) if name in of_index else data.iloc[:, _place(names, name)], name
-        )
+        level = data.index.get_level_values(name) if name in of_index else None
+        return column_values(data.iloc[:, _place(names, name)] if level is None else level, name)
 
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
 

@@ -252,8 +252,8 @@ class _Start:
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.
         finished = files.exists(files.join(job.writes.url, "manifest.json"))
-        of_schedule = files.exists(files.join(job.writes.url, INDEX))
-        written = finished or of_schedule or files.listing(files.join(job.writes.url, "data"))
+        is_schedule = files.exists(files.join(job.writes.url, INDEX))
+        written = finished or is_schedule or files.listing(files.join(job.writes.url, "data"))
         foreign = (
             f"{job.writes.url}: this folder has output that does not belong to these records; choose another output."
         )
@@ -384,11 +384,10 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
     """Raise UserError if a claim is that of another run; allow quarantine from now on."""
     if theirs.version != RUN_VERSION:
         raise VersionError(
-            f"{records.url}: these records were written by another version of corpusveil; finish the run with "
-            "that version, or choose another output."
+            f"{records.url}: these records were written by another version of corpusveil; finish the run with that "
+            "version, or choose another output."
         )
-    goes_on = (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine")  # no bad row was met so far
-    if goes_on:
+    if goes_on := (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine"):  # no bad row was met so far
         theirs = theirs.model_copy(update={"on_bad_rows": "quarantine"})
     if (other := theirs.other(mine)) is not None:
         name, words = other
@@ -396,8 +395,6 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
             changed = [line for line in changed if line.startswith(cause)] or changed
         words = f"another configuration ({'; '.join(changed)})" if changed else words
-        raise InUseError(
-            f"{records.url}: these records are of a run with {words}; repeat that run, or choose another output."
-        )
+        raise InUseError(f"{records.url}: these records are of a run with {words}; repeat it or choose another output.")
     if goes_on:
         records.write("run.json", mine)
