@@ -112,8 +112,7 @@ class Spending:
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         self._refuse_text(columns.column)
-        keep = tuple(dict.fromkeys((*self.columns, *columns.spans_from)))
-        return dataclasses.replace(columns, keep=keep, others="drop")
+        return dataclasses.replace(columns, keep=self.columns, others="drop")
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:

@@ -45,9 +45,8 @@ class Needs(Protocol):
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
-    read, and written only if it is kept, pseudonyms are equal; those of ``spans_from`` are read likewise.
-    Rows that lack what the run ``needs`` are set aside.
+    ``text`` can be a path to texts within a ``column``, which is written whole. Rows that lack what the run ``needs``
+    are set aside.
     ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
     forms.
@@ -58,17 +57,12 @@ class Columns:
     keep: tuple[str, ...] = ()
     others: Others = "drop"
     separator: Separator = "comma"
-    unit: str | None = None
-    spans_from: tuple[str, ...] = ()
     needs: Needs | None = None
     marked: bool = False
     """Whether a column ``SOURCE`` that says *public* is written beside the text, which is then a passage."""
 
     @classmethod
-    def of(
-        cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma",
-        unit: str | None = None, spans_from: Sequence[str] = (),
-    ) -> Columns:  # fmt: skip
+    def of(cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma") -> Columns:
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         if not isinstance(keep, Iterable):
             raise of_other_type("keep", keep, "the names of columns, or 'all'")
@@ -85,17 +79,13 @@ class Columns:
                     f"there, and then keep {path.column}."
                 )
             names = tuple(name for name in names if name != path.column)
-        return cls(text, id, names, "keep" if every else "drop", separator, unit, tuple(spans_from))
+        return cls(text, id, names, "keep" if every else "drop", separator)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
             raise not_a_choice("separator", self.separator, SEPARATORS)
         if self.column in self.keep:
             raise ColumnError(f"{self.column}: the text column cannot be kept in the clear; keep other columns.")
-        if self.column == self.unit:
-            raise ColumnError(f"unit {self.unit}: this column has the text; name another column.")
-        if self.column in self.spans_from:
-            raise ColumnError(f"spans_from {self.column}: this column has the text; name another column.")
         if self.marked and SOURCE in (self.column, *self.keep):
             raise ColumnError(f"mark_source: there is a column {SOURCE} already; keep others, or do not mark.")
         if self.marked and self.others == "keep":
@@ -106,15 +96,8 @@ class Columns:
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; what separates cells only if it is not the default."""
         fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
-        fields |= {} if self.unit is None else {"unit": self.unit}
         fields |= {SOURCE: PUBLIC} if self.marked else {}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
-
-    @property
-    def drawn(self) -> Columns:
-        """The columns that drawing reads: the unit, and those that spans are from, are kept."""
-        unit = () if self.unit is None else (self.unit,)
-        return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *unit, *self.spans_from))))
 
     @property
     def written(self) -> Columns:

@@ -27,13 +27,12 @@ from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import scope_of
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.nested import column_of, filled, flat, leaf_type, path_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
 from corpusveil.transforms.handshake import refuse_other_python
-from corpusveil.transforms.identities import Beside, identities_of
+from corpusveil.transforms.identities import documents_of_rows, identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
@@ -93,14 +92,14 @@ def privatize_frame(
         )
     require_release(release)
     schema = df.schema
-    spending, scope = require_ledger(ledger, unit, corpus, scoped=release.scoped), scope_of(unit, scoped=release.scoped)
-    beside = Beside(() if spending is None else spending.columns, scope, release.spans_from)
+    spending = require_ledger(ledger, unit, corpus)
+    units = () if spending is None else spending.columns
     wanted = Columns.of(text, None, keep)
     stays, dropped = stays_of(schema.names, wanted)
     path, column = path_of(text), column_of(text)
     if twice := [name for name in schema.names if schema.names.count(name) > 1]:
         raise column_twice(twice[0])
-    for name in dict.fromkeys((column, id, *beside.columns)):
+    for name in dict.fromkeys((column, id, *units)):
         if name not in schema.names:
             raise no_column(name, schema.names)
     kind = schema[column].dataType.simpleString()
@@ -125,10 +124,10 @@ def privatize_frame(
             )
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
-        names = list(dict.fromkeys((column, id, *beside.columns)))
+        names = list(dict.fromkeys((column, id, *units)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
-        reader = _Reader(text, id, Beside(beside.units, known=beside.known))
-        chunks = needed.mapInArrow(_accounts(account, names, reader), "chunk binary").toLocalIterator()
+        accounting = _accounts(account, names, _Reader(text, id, units))
+        chunks = needed.mapInArrow(accounting, "chunk binary").toLocalIterator()
         try:
             reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
         except UserError:
@@ -139,7 +138,7 @@ def privatize_frame(
             raise
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
-    run = _batches(release.kernel(), schema.names, _Reader(text, id, Beside((), scope, beside.known)), stays)
+    run = _batches(release.kernel(), schema.names, _Reader(text, id), stays)
     fields = [schema.fields[place] for place in stays]
     if wanted.others != "keep":  # metadata, as of a column of categories, may have values of other rows
         fields = [type(field)(field.name, field.dataType, field.nullable) for field in fields]
@@ -152,7 +151,7 @@ class _Reader:
 
     text: str
     id: str
-    beside: Beside
+    units: Sequence[str] = ()
 
     def documents(self, batch: pa.RecordBatch) -> Documents:
         """Return the documents of a batch. Raises UserError for ids, units and texts that cannot be used."""
@@ -161,7 +160,7 @@ class _Reader:
         if path is not None:
             texts, places = flat(texts, path)
         texts, where = plain_texts(texts, self.text), "a batch of the frame"
-        return self.beside.documents(texts, identities, self.text, batch.column, batch.column, places, where)
+        return documents_of_rows(texts, identities, self.text, self.units, batch.column, places, where)
 
 
 def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
