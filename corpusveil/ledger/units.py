@@ -225,8 +225,7 @@ class UnitsNeeded:
 
     def lacking(self, batch: Batch) -> Iterator[BadRow]:
         """Yield the rows that have a text and no unit; ``batch`` has kept the units' columns."""
-        with_text = np.asarray(batch.rows, np.int64)[np.asarray(batch.texts.is_valid())]
-        at = np.flatnonzero(np.isin(batch.numbers, with_text)).tolist()
+        at = np.flatnonzero(np.asarray(batch.texts.is_valid())).tolist()
         for name, values in zip(self.columns, batch.kept, strict=True):
             for place, lacks in zip(at, _lacks(chosen(values, at)), strict=True):
                 if lacks:
@@ -268,14 +267,14 @@ def documents_of(batch: Batch, columns: Columns, corpus: str, task: ShardTask) -
     Raises BadRowError for a text whose unit, within which pseudonyms are equal, is missing or has no text.
     """
     drawn = columns.drawn
-    values = dict(zip(drawn.keep, map(batch.of_texts, batch.kept), strict=False))  # fields that no name keeps follow
+    values = dict(zip(drawn.keep, batch.kept, strict=False))  # fields that no name keeps follow
     scopes = None
     if columns.unit is not None:
         unit = Unit(columns.unit, columns.unit)
-        scopes = scopes_of(values[columns.unit], unit, batch.texts, batch.rows, task.url)
+        scopes = scopes_of(values[columns.unit], unit, batch.texts, batch.numbers, task.url)
     identities = batch.identities(corpus, task.relative)
     known = known_in(batch, drawn)
-    return Documents(batch.texts, identities, columns.text, values, scopes, known, batch.rows, task.url)
+    return Documents(batch.texts, identities, columns.text, values, scopes, known, batch.numbers, task.url)
 
 
 def _parsed(text: str | None) -> Any:

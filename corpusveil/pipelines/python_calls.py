@@ -159,12 +159,11 @@ def _previewed(
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
-    rows_of = there[:TEXTS] if frame.places is None else frame.places.rows[there[:TEXTS]].tolist()
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     used, made = key or Key.generate(), list[Preview]()
     for settings, epsilons in ways:
         columns = [known_column(frame, name) for name in settings.spans.columns]
-        values = values_of_rows([chosen(column, rows_of) for column in columns]) or [()] * TEXTS
+        values = values_of_rows([chosen(column, there[:TEXTS]) for column in columns]) or [()] * TEXTS
         before = sample.slice(0, TEXTS).to_pylist()
         rows = [(content, str(number), "", values[number]) for number, content in enumerate(before)]
         made.append(drawn(settings, epsilons, rows, sample, text, used, ""))

@@ -87,5 +87,4 @@ def known_in(batch: Batch, columns: Columns) -> list[tuple[str, ...]] | None:
     """Return for each text of a batch, in which ``columns`` are kept, the values that are spans of it; None if none."""
     if not columns.spans_from:
         return None
-    rows = values_of_rows([batch.kept[columns.keep.index(name)] for name in columns.spans_from])
-    return rows if batch.places is None else [rows[row] for row in batch.places.rows.tolist()]
+    return values_of_rows([batch.kept[columns.keep.index(name)] for name in columns.spans_from])

@@ -102,9 +102,6 @@ def privatize(
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
-    In a frame, ``text`` can be a path into lists and structs, such as ``messages[].content``. Each text there is a
-    document, identified by its row's id and its place; all around the texts stays as it is, so ``keep`` names it.
-
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
     caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
@@ -217,7 +214,7 @@ def documents_in(
 
     identities = identities_of_documents(ids, len(frame), frame.column)
     known = functools.partial(known_column, frame)
-    whole = beside.documents(frame.texts, identities, text, column, known, frame.places, "the texts")
+    whole = beside.documents(frame.texts, identities, text, column, known, "the texts")
     made, first = list[Documents](), 0
     for chunk in chunks_of(frame.texts):
         part = whole.part(first, first + len(chunk))

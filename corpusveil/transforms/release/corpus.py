@@ -12,7 +12,6 @@ from typing import Any
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
     CapError,
-    ConflictError,
     InUseError,
     UnsetError,
     UserError,
@@ -133,10 +132,6 @@ class Run:
             units = (*(() if self.spending is None else self.spending.units), *units_of(columns.unit))
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if columns.path is not None and self.release.duplicates == "drop":
-            raise ConflictError(
-                f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
-            )
         if self.spending is not None:
             refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
@@ -283,7 +278,7 @@ class _Start:
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
             batch, known = self.first[0], known_in(self.first[0], job.reads.columns.drawn)
-            names = missed_names(run.release, batch.texts, batch.rows, known)
+            names = missed_names(run.release, batch.texts, batch.numbers, known)
             unknown = unknown_words(run.release, batch.texts)
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
