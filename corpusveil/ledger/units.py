@@ -224,8 +224,7 @@ class UnitsNeeded:
 
     def lacking(self, batch: Batch) -> Iterator[BadRow]:
         """Yield the rows that have a text and no unit; ``batch`` has kept the units' columns."""
-        with_text = np.asarray(batch.rows, np.int64)[np.asarray(batch.texts.is_valid())]
-        at = np.flatnonzero(np.isin(batch.numbers, with_text)).tolist()
+        at = np.flatnonzero(np.asarray(batch.texts.is_valid())).tolist()
         for name, values in zip(self.columns, batch.kept, strict=True):
             for place, lacks in zip(at, _lacks(chosen(values, at)), strict=True):
                 if lacks:
@@ -242,9 +241,9 @@ def _lacks(values: Any) -> list[bool]:
 
 def documents_of(batch: Batch, columns: Columns, corpus: str, task: ShardTask) -> Documents:
     """Return the documents of a batch that was read with these columns."""
-    values = dict(zip(columns.keep, map(batch.of_texts, batch.kept), strict=False))  # fields that no name keeps follow
+    values = dict(zip(columns.keep, batch.kept, strict=False))  # fields that no name keeps follow
     identities = batch.identities(corpus, task.relative)
-    return Documents(batch.texts, identities, columns.text, values, batch.rows, task.url)
+    return Documents(batch.texts, identities, columns.text, values, batch.numbers, task.url)
 
 
 def _parsed(text: str | None) -> Any:

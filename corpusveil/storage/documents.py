@@ -16,7 +16,7 @@ class Documents:
 
     Attributes:
         texts: Arrow strings [D]; null where there is no text.
-        identities: [D], what names each document: text, bytes, a number, (corpus, path, row), or (id, places within).
+        identities: [D], what names each document: text, bytes, a number, or (corpus, path, row).
         column: the name of the text column, on which noise depends, too.
         values: the columns of units by name, [D] each, for a ledger.
         rows: [D], the number of each document's row in ``place``, a file or frame, for sentences.

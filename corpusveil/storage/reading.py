@@ -107,7 +107,7 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
                 "or write these values into the files."
             )
     if columns.others == "keep" and not source.rows_differ:
-        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.column))
+        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.text))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
     elif columns.others == "keep" and not target.rows_differ:
         raise ConflictError(

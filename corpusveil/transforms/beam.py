@@ -28,10 +28,9 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, text_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.nested import collected, column_of, path_of, refilled
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, large_strings, not_copied
-from corpusveil.transforms.identities import checked_identities, documents_of_rows
+from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import AnyRelease, require_release
 
 MOST_ROWS = 4096
@@ -44,11 +43,10 @@ _OF_DOCUMENTS = (BadRowError, BadTypeError)
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its window, timestamp and pane stay.
 
-    Other fields come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``). ``text`` can be a
-    path into lists and objects, as in ``cv.privatize``. A document is a mapping, a ``beam.Row``, a NamedTuple or a
-    dataclass; one that loses fields becomes a mapping or a ``beam.Row``. ``id`` names
-    the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
-    text get the same output, in any bundle, window or run under the same release.
+    Other fields come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``). A document is a
+    mapping, a ``beam.Row``, a NamedTuple or a dataclass; one that loses fields becomes a mapping or a ``beam.Row``.
+    ``id`` names the field that identifies a document (text, bytes, a number, a date or a UUID).
+    Two elements with the same id and text get the same output, in any bundle, window or run under the same release.
 
     A *bounded* collection takes a ``ledger``, as ``cv.privatize`` does: documents are accounted for, one worker asks
     the ledger and enters what their ``unit`` spends, and only then is anything drawn. That worker needs access to the
@@ -132,7 +130,7 @@ class PrivatizeDocuments(beam.PTransform):
         """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
         if there := _named(documents.element_type):
             text, identity = self._fields
-            for name in (column_of(text), identity, *self._units, *self._kept.keep):
+            for name in (text, identity, *self._units, *self._kept.keep):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
@@ -167,29 +165,26 @@ class _Batch:
     characters: int = 0
 
     def add(self, document: Any, windowed: Any) -> None:
-        value, identity, texts = _read(document, self.text, self.id)
+        value, identity = _read(document, self.text, self.id)
         self.documents.append(document)
         self.values.append(value)
         self.identities.append(identity)
         self.where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
-        self.characters += sum(len(text or "") for text in texts)
+        self.characters += len(value or "")
 
     def read(self, units: Sequence[str] = ()) -> Documents:
         """Return the documents' texts, with the fields of units."""
-        identities, path = checked_identities(self.identities, self.id), path_of(self.text)
-        flat, places = (self.values, None) if path is None else collected(self.values, path, **_OBJECTS)
-        texts = large_strings(flat, self.text)
-        return documents_of_rows(texts, identities, self.text, units, self.field, places, "a bundle")
+        identities, texts = checked_identities(self.identities, self.id), large_strings(self.values, self.text)
+        return Documents(
+            texts, identities, self.text, {name: self.field(name) for name in units}, range(len(texts)), "a bundle"
+        )
 
     def field(self, name: str) -> list[Any]:
         return [_field(document, name) for document in self.documents]
 
     def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
         """Return the documents with other texts, and of other fields those that are kept."""
-        if (path := path_of(self.text)) is not None:
-            private = refilled(self.values, path, iter(private), **_OBJECTS)
-        column = column_of(self.text)
-        made = [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
+        made = [_with(document, self.text, value) for document, value in zip(self.documents, private, strict=True)]
         return made if kept.others == "keep" else [_only(document, kept.named) for document in made]
 
 
@@ -239,14 +234,12 @@ def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, accoun
     return True
 
 
-def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | None]]:
-    """Return the value of a document with its texts, its id, and the texts. Raises UserError for other types."""
-    value, identity = _field(document, column_of(text)), _field(document, id)
-    if (path := path_of(text)) is not None:
-        return value, identity, collected([value], path, **_OBJECTS)[0]
+def _read(document: Any, text: str, id: str) -> tuple[str | None, Any]:
+    """Return the text of a document, and its id. Raises UserError for other types."""
+    value, identity = _field(document, text), _field(document, id)
     if value is not None and not isinstance(value, str):
         raise BadRowError(f"{text}: the text of a document is not a string; convert it first.")
-    return value, identity, [value]
+    return value, identity
 
 
 def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequence[str]) -> Any:
@@ -254,12 +247,12 @@ def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequ
 
     Raises UserError for any other.
     """
-    _, identity, texts = _read(document, text, id)
-    large_strings(texts, text)
+    value, identity = _read(document, text, id)
+    large_strings([value], text)
     for name in kept:
         _field(document, name)
     encode_id(*checked_identities([identity], id))
-    for unit in units if any(text is not None for text in texts) else ():
+    for unit in units if value is not None else ():
         text_of(_field(document, unit), Unit(unit, unit), "a document")
     return document
 
@@ -307,6 +300,3 @@ def _with(document: Any, name: str, text: Any) -> Any:
         return beam.Row(**{**document.as_dict(), name: text})
     replace: Callable[..., Any] | None = getattr(document, "_replace", None)
     return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})
-
-
-_OBJECTS = {"fields": _fields, "with_field": _with}

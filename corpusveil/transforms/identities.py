@@ -15,8 +15,6 @@ import pyarrow as pa
 
 from corpusveil.display import several
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids, of_other_type
-from corpusveil.storage.documents import Documents, chosen
-from corpusveil.storage.nested import Places
 from corpusveil.storage.values import as_strings
 
 
@@ -197,20 +195,3 @@ def _of_any_type(value: Any) -> Any:
         ):
             return int(value)
     return value
-
-
-def documents_of_rows(
-    texts: Any, identities: Sequence[Any], text: str, units: Sequence[str], column: Callable[[str], Any],
-    places: Places | None, place: str,
-) -> Documents:  # fmt: skip
-    """Return D documents of the column ``text`` in N rows, with the columns of ``units``.
-
-    Texts [D] lie at ``places`` in the rows, None: one in each. ``identities`` [N], and the values [N] of a unit's
-    ``column``, are those of rows; ``place`` is what has them, for sentences.
-    """
-    rows: Sequence[int] = range(len(texts))
-    values = {name: column(name) for name in units}
-    if places is not None:
-        identities, rows = places.identities(identities), places.rows.tolist()
-        values = {name: chosen(of_rows, rows) for name, of_rows in values.items()}
-    return Documents(texts, identities, text, values, rows, place)

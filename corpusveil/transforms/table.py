@@ -38,7 +38,6 @@ from corpusveil.transforms.frames import (
 from corpusveil.transforms.identities import (
     Ids,
     column_values,
-    documents_of_rows,
     identities_of,
     identities_of_documents,
     warn_of_repeated,
@@ -100,9 +99,6 @@ def privatize(
     bytes, numbers, dates, UUIDs, or pairs ``(name, row)``), or ``RowNumbers(name)``. A document's noise is a keyed
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
-
-    In a frame, ``text`` can be a path into lists and structs, such as ``messages[].content``. Each text there is a
-    document, identified by its row's id and its place; all around the texts stays as it is, so ``keep`` names it.
 
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
@@ -211,7 +207,8 @@ def documents_in(
         return frame.column(name)
 
     identities = identities_of_documents(ids, len(frame), frame.column)
-    whole = documents_of_rows(frame.texts, identities, text, units, column, frame.places, "the texts")
+    of_units = {name: column(name) for name in units}
+    whole = Documents(frame.texts, identities, text, of_units, range(len(frame)), "the texts")
     made, first = list[Documents](), 0
     for chunk in chunks_of(frame.texts):
         part = whole.part(first, first + len(chunk))

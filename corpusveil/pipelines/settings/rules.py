@@ -47,7 +47,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _strategy,
         _ledger,
         _text,
-        _nested,
         _length,
         _spans,
         _engine,
@@ -238,12 +237,6 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "schedule.longest", "give a time above 0, such as 1d; no start could end in time"
     if not (settings.schedule.metrics or ".prom").endswith(".prom"):
         yield "schedule.metrics", "name a file that ends in .prom, since a textfile collector reads no other"
-
-
-def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
-    nested = re.search(r"\[\]|^[.].*[.]", settings.value("corpus.text") or "")
-    if nested and settings.denoise is not None:
-        yield "denoise", "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
 
 
 def _of_others(settings: Settings) -> list[Section]:

@@ -63,8 +63,7 @@ class CorpusSettings(Section):
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...", min_length=1,
         start=["reviews.parquet"])
     text: str = key(
-        "The column with the text, or a path such as messages[].content. Each text in the lists and objects of the "
-        "path is a document.", "text", often=True, metavar="COLUMN", start="text")
+        "The column with the text.", "text", often=True, metavar="COLUMN", start="text")
     id: str | None = key("The column that identifies a document.", None, often=True, metavar="COLUMN", start="id")
     keep: list[str] = key(
         'A column to copy to the output in the clear (repeatable); all or *: every column but the text. A column '

@@ -12,7 +12,6 @@ from typing import Any
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
     CapError,
-    ConflictError,
     InUseError,
     UnsetError,
     UserError,
@@ -132,10 +131,6 @@ class Run:
             units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if columns.path is not None and self.release.duplicates == "drop":
-            raise ConflictError(
-                f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
-            )
         if self.spending is not None:
             refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
@@ -282,7 +277,7 @@ class _Start:
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
             batch = self.first[0]
-            names = missed_names(run.release, batch.texts, batch.rows)
+            names = missed_names(run.release, batch.texts, batch.numbers)
             unknown = unknown_words(run.release, batch.texts)
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)

@@ -130,7 +130,7 @@ class ShardJob(Work[Shard]):
                 if batch.numbers:
                     given = documents_of(batch, columns, self.corpus, task)
                     texts, counted = self.made(given, functools.partial(progress.note, counts))
-                    file.write(batch.whole(texts), batch.kept)
+                    file.write(texts, batch.kept)
                     counts += counted
                     counts.without_text += texts.null_count
                 file.reach(batch.stop)
@@ -154,7 +154,7 @@ class ShardJob(Work[Shard]):
 
         Raises UserError if they are not those of the first shard: nothing would read the shards together.
         """
-        names = self.reads.columns.whole
+        names = self.reads.columns.keep
         types = shard.types()[: len(names)]
         for name, kind, other in zip(names, type_names(types), self.kept_types, strict=False):
             if kind != other:

@@ -248,5 +248,5 @@ def count_duplicates(reads: CorpusIn) -> Copies:
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
             batches = form.batches(file, shard.url, reads.columns)
-            tags += [content_tags(secret, batch.texts, batch.rows) for batch in batches]
+            tags += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
     return count(tags)
