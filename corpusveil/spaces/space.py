@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.arrays import Float32, Int32, Int64
+from corpusveil.arrays import Float32, Int8, Int32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import (
     AccessError,
@@ -42,6 +42,7 @@ from corpusveil.text import languages
 KIND = "space"
 VERSION = 1
 VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
+SENTENCES = "sentences.npy"
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 SAVED: Saved[Space] = Saved(KIND, VERSION)
 
@@ -57,10 +58,12 @@ class Space:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
         lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
-        digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding),
-            hexadecimal.
+        digest: SHA-256 of the content (words, counts, vectors, lists, sentence vectors; not of paths, time or
+            encoding), hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
+        sentences: int8 [V, any], vectors of words that add up to the meaning of a sentence
+            (``passages/teaching.py``); memory-mapped when loaded; None if it has none.
     """
 
     vocabulary: Vocabulary
@@ -69,6 +72,7 @@ class Space:
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
+    sentences: Int8 | None = None
     _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -82,6 +86,10 @@ class Space:
         for number, row in enumerate(self.lists):
             if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
                 raise ArtefactError(f"List {number} does not contain every word once; build the space again.")
+        if (taught := self.sentences) is not None:
+            if taught.dtype != np.int8 or taught.ndim != 2 or len(taught) != size:
+                raise ShapeError(f"sentence vectors are {taught.dtype} {taught.shape}; int8 ({size}, d) is needed.")
+            object.__setattr__(self, "sentences", read_only(taught))
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
 
@@ -158,9 +166,16 @@ class Space:
         lists = renumbered[np.asarray(self.lists)]
         lists = np.ascontiguousarray(lists[lists >= 0].reshape(len(lists), rows.size))
         vectors = np.ascontiguousarray(self.vectors[rows])
-        digest = content_digest(vocabulary, vectors, lists)
         info = {name: value for name, value in self.info.items() if name != "call"}  # which built other content
-        return Space(vocabulary, vectors, lists, digest, None, info | {"digest": digest, "words": rows.size})
+        plain = Space(vocabulary, vectors, lists, "", None, info | {"words": rows.size})
+        return plain.with_sentences(None if self.sentences is None else np.ascontiguousarray(self.sentences[rows]))
+
+    def with_sentences(self, sentences: Int8 | None) -> Space:
+        """Return the space with other sentence vectors, int8 [V, d], or none, not saved. It is another space."""
+        digest = content_digest(self.vocabulary, self.vectors, self.lists, sentences)
+        info = {name: value for name, value in self.info.items() if name != "sentences"} | {"digest": digest}
+        info |= {} if sentences is None else {"sentences": int(sentences.shape[1])}
+        return replace(self, digest=digest, url=None, info=info, sentences=sentences)
 
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
@@ -173,7 +188,8 @@ class Space:
         """
         url = absolute(url)
         if not is_artifact(url):
-            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
+            taught = () if self.sentences is None else ((SENTENCES, self.sentences),)
+            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists), *taught):
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
@@ -187,7 +203,7 @@ class Space:
         """Return the pickled form: the address of a saved space, so that each process maps it, else the arrays."""
         if self.url is not None:
             return reopen, (self.url, self.digest)
-        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info)
+        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info, self.sentences)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -196,7 +212,7 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32) -> str:
+def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, sentences: Int8 | None = None) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
@@ -207,6 +223,7 @@ def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32) -> st
         ("counts", counts, "<i8"),
         ("vectors", vectors, "<f4"),
         ("lists", lists, "<i4"),
+        *(() if sentences is None else (("sentences", sentences, "|i1"),)),
     )
     for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
@@ -241,12 +258,14 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """
     url = absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)
-    folder = home.local_folder(url, [VECTORS, LISTS, VOCABULARY], info["digest"])
+    names = [VECTORS, LISTS, VOCABULARY, *([SENTENCES] if "sentences" in info else [])]
+    folder = home.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info)
+        taught = _mapped(folder / SENTENCES) if "sentences" in info else None
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, taught)
     except UserError as error:
         raise SAVED.damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
@@ -254,7 +273,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         raise SAVED.damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     if not verify:
         return space
-    if content_digest(vocabulary, space.vectors, space.lists) != info["digest"]:
+    if content_digest(vocabulary, space.vectors, space.lists, space.sentences) != info["digest"]:
         raise SAVED.damaged(where, "its contents do not have the digest that they were saved with.")
     # Values that ``build_space`` never writes, but a modified space could contain.
     if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():
