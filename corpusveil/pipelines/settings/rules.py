@@ -30,8 +30,6 @@ def needed_of(store: bool) -> tuple[str, ...]:
 
 
 NEEDS = {
-    "budget.model": "budget.risk",
-    "budget.risk_text": "budget.risk",
     "spans.key": "spans.treat",
 }
 """Settings that mean nothing without another one."""
@@ -81,25 +79,6 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    if budget.risk is not None and settings.space is not None and risk_model(settings) is None:
-        yield (
-            "budget.risk",
-            (
-                "a reader from context needs a language model of public text, and this space ships "
-                "none; add {budget.model}, or choose {budget.epsilon}"
-            ),
-        )
-
-
-def risk_model(settings: Settings) -> str | None:
-    """Return the address of the language model for a risk; by default that of [model], or of the space's package."""
-    address: str | None = settings.value("budget.model") or settings.value("model.path")
-    space = settings.value("space.path")
-    if address is None and space is not None:
-        from corpusveil.spaces.installed import ships_model
-
-        return space if ships_model(space) else None
-    return address
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
