@@ -156,4 +156,4 @@ def test_surrogates_take_no_part_of_a_budget() -> None:
     for budget in (cv.Budget(8.0, "document"), cv.Budget(2.0)):
         kernel = release_of(budget=budget).kernel()
         _, readings = kernel.account(Documents(texts, ["a", "b"]), bytes(32))
-        assert len(set(readings.total.tolist())) == len(set(readings.ldp.tolist())) == 1
+        assert len(set(readings.nats.tolist())) == 1
