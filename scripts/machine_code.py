@@ -102,7 +102,7 @@ def do_a_little() -> None:
             privatize_corpus(release, [str(corpus)], name, Local())
     build_model("counts", "model", Local())
     ring = mechanisms.make("ring-geometric", build_space(vectors, order="improved"))
-    spans = SpanPolicy(find=["rules", "names"], treat={"name": "resample", "other": "surrogate"})
+    spans = SpanPolicy(find=["rules", "names"], treat={"name": "resample"})
     privatize_corpus(
         Release(ring, Budget(1.0), TextPolicy(), key=Key.generate(), spans=spans), [str(corpus)], "out", Local()
     )

@@ -45,11 +45,6 @@ class PassageKernel:
     accept_overlap: bool = False
     """Replace texts that stand in the store, too."""
 
-    @property
-    def scoped(self) -> bool:
-        """Whether documents need units; none do."""
-        return False
-
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Replace the pieces of D documents: their texts -> large_string [D], nulls staying null, and counts.
 

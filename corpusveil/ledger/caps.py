@@ -36,7 +36,6 @@ from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import Books, connected, joined, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
-from corpusveil.storage.nested import column_of
 from corpusveil.storage.rows import Columns
 
 
@@ -92,9 +91,8 @@ class Spending:
 
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
-        self._refuse_text(columns.column)
-        keep = tuple(dict.fromkeys((*self.columns, *columns.spans_from)))
-        return dataclasses.replace(columns, keep=keep, others="drop")
+        self._refuse_text(columns.text)
+        return dataclasses.replace(columns, keep=self.columns, others="drop")
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:
@@ -126,7 +124,7 @@ class Spending:
 
     def with_secret(self, account: Account, secret: bytes) -> Account:
         """Return an account of a ledger with this secret, from that of a release."""
-        self._refuse_text(column_of(account.column))
+        self._refuse_text(account.column)
         _check_name("text column", account.column)
         about = {**account.about, "namespace": self.namespace}
         return dataclasses.replace(account, about=about, units=self.units, namespace=self.namespace, secret=secret)

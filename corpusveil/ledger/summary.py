@@ -274,15 +274,11 @@ class LedgerCheck(Shown):
 
 
 def require_ledger(
-    value: Ledger | None, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None, *,
-    scoped: bool = False,
-) -> Spending | None:  # fmt: skip
-    """Return the form of a ledger that a release uses. Raises UserError for a value that is not a ledger.
-
-    Units without a ledger are for pseudonyms that are ``scoped`` by them.
-    """
+    value: Ledger | None, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None
+) -> Spending | None:
+    """Return the form of a ledger that a release uses. Raises UserError for a value that is not a ledger."""
     if value is None:
-        if unit is not None and not scoped:
+        if unit is not None:
             raise UnsetError("unit: this is the unit whose spending a ledger counts; give a ledger, too.")
         return None
     if not isinstance(value, Ledger):

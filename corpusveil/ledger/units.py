@@ -14,8 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import BadRowError, BadValueError, ConflictError, UnsetError, of_other_type
-from corpusveil.recognizers.row_values import known_in
+from corpusveil.errors import BadRowError, BadValueError, ConflictError, of_other_type
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage.documents import Documents, chosen
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
@@ -126,49 +125,18 @@ class UnitsNeeded:
 
     def lacking(self, batch: Batch) -> Iterator[BadRow]:
         """Yield the rows that have a text and no unit; ``batch`` has kept the units' columns."""
-        with_text = np.asarray(batch.rows, np.int64)[np.asarray(batch.texts.is_valid())]
-        at = np.flatnonzero(np.isin(batch.numbers, with_text)).tolist()
+        at = np.flatnonzero(np.asarray(batch.texts.is_valid())).tolist()
         for name, values in zip(self.columns, batch.kept, strict=True):
             for place, lacks in zip(at, _texts(chosen(values, at)).is_null().to_pylist(), strict=True):
                 if lacks:
                     yield BadRow(batch.numbers[place], f"the unit {name} is no string or whole number; add it.")
 
 
-def scope_of(given: str | Sequence[str] | Mapping[str, str] | None, *, scoped: bool) -> Unit | None:
-    """Return the unit within which pseudonyms are equal, if they are ``scoped`` by units.
-
-    Raises UserError unless one column is named.
-    """
-    units = units_of(given) if scoped else ()
-    if scoped and (len(units) != 1 or units[0].column is None):
-        raise UnsetError("pseudonyms = 'unit': name one column whose values are the units, such as customer_id.")
-    return units[0] if scoped else None
-
-
-def scopes_of(values: Values, unit: Unit, texts: pa.Array, rows: Sequence[int], place: str) -> list[str]:
-    """Return the units of D texts, "" for a missing text, which needs none; otherwise as ``texts_of``."""
-    there = np.flatnonzero(np.asarray(texts.is_valid())).tolist()
-    scopes = [""] * len(texts)
-    given = texts_of(chosen(values, there), unit, [rows[at] for at in there], place)
-    for at, scope in zip(there, given.to_pylist(), strict=True):
-        scopes[at] = scope
-    return scopes
-
-
 def documents_of(batch: Batch, columns: Columns, corpus: str, task: ShardTask) -> Documents:
-    """Return the documents of a batch that was read with ``columns.drawn``.
-
-    Raises BadRowError for a text whose unit, within which pseudonyms are equal, is missing or has no text.
-    """
-    drawn = columns.drawn
-    values = dict(zip(drawn.keep, map(batch.of_texts, batch.kept), strict=False))  # fields that no name keeps follow
-    scopes = None
-    if columns.unit is not None:
-        unit = Unit(columns.unit, columns.unit)
-        scopes = scopes_of(values[columns.unit], unit, batch.texts, batch.rows, task.url)
+    """Return the documents of a batch that was read with these columns."""
+    values = dict(zip(columns.keep, batch.kept, strict=False))  # fields that no name keeps follow
     identities = batch.identities(corpus, task.relative)
-    known = known_in(batch, drawn)
-    return Documents(batch.texts, identities, columns.text, values, scopes, known, batch.rows, task.url)
+    return Documents(batch.texts, identities, columns.text, values, batch.numbers, task.url)
 
 
 def part(secret: bytes, purpose: bytes) -> bytes:

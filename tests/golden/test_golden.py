@@ -304,8 +304,6 @@ def artefacts() -> dict[str, Any]:
     succeeds(*lists, "--output", "space-3")
     names = ["counts", *(f"table-{measure}" for measure in measures), "tokens-word", "tokens-gst", "tokens-mst"]
     found = {name: folder(Path(name)) for name in (*names, "space-2", "space-3")}
-    surrogate = cv.TextPolicy(numbers="surrogate", case="restore")
-    found["surrogates"] = released(cv.load_space("space-2"), policy=surrogate)
     trained = folder(Path("vectors"))
     return {**found, "vectors": sorted(trained)}
 

@@ -195,7 +195,7 @@ def test_what_no_mechanism_wrote_stays_as_it_is(space: Space, model: LanguageMod
     ("budget", "policy"),
     [
         (cv.Budget(2.0), {}),
-        (cv.Budget(20.0, "document", "word-share"), {"numbers": "surrogate", "unknown_words": "mask"}),
+        (cv.Budget(20.0, "document", "word-share"), {"numbers": "keep", "unknown_words": "mask"}),
     ],
 )
 def test_the_epsilon_of_a_word_is_what_a_reader_computes(

@@ -76,7 +76,7 @@ def test_units_are_named_as_columns() -> None:
             units_of(other)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet", "nested.jsonl"])
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 def test_rows_without_a_unit_are_set_aside(tmp_path: Path, form: str) -> None:
     """Under quarantine, as rows without an id are, by accounting and drawing alike.
 
@@ -84,19 +84,18 @@ def test_rows_without_a_unit_are_set_aside(tmp_path: Path, form: str) -> None:
     """
     text, ledger = f"{WORDS[1]} {WORDS[2]}", cv.Ledger(str(tmp_path / "ledger"), cap=500)
     rows = [(text, None), (text, "a"), (None, None), (WORDS[4], ""), (WORDS[5], "b")]
-    path, nested = tmp_path / f"a.{form}", form == "nested.jsonl"
+    path = tmp_path / f"a.{form}"
     if form == "csv":
         lines = [f"{line},{customer or ''}\n" for line, customer in rows if line]
         path.write_bytes("".join(["text,customer\n", *lines, f"{text},"]).encode() + b"\xff\n")
     elif form == "parquet":
         pq.write_table(pa.table(dict(zip(("text", "customer"), zip(*rows, strict=True), strict=True))), path)
     else:
-        lines = [json.dumps({"text": [line] if nested else line, "customer": of}) for line, of in rows]
+        lines = [json.dumps({"text": line, "customer": of}) for line, of in rows]
         path.write_text("\n".join(lines))
-    release = release_of(make_space(tmp_path / "space"), duplicates="independent" if nested else "drop")
+    release = release_of(make_space(tmp_path / "space"), duplicates="drop")
     call = (release, [str(path)], str(tmp_path / "out"), Local())
-    columns = Columns.of("text[]" if nested else "text", None, ())
-    options = {"columns": columns, "spending": ledger.spending("customer", None)}
+    options = {"columns": Columns(), "spending": ledger.spending("customer", None)}
     with refused("bad-shards", "row"):
         privatize_corpus(*call, **options)
     done = privatize_corpus(*call, **options, on_bad_rows="quarantine")

@@ -32,7 +32,6 @@ def needed_of(store: bool) -> tuple[str, ...]:
 NEEDS = {
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
-    "spans.key": "spans.treat",
 }
 """Settings that mean nothing without another one."""
 
@@ -48,7 +47,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _strategy,
         _ledger,
         _text,
-        _nested,
         _length,
         _spans,
         _engine,
@@ -175,7 +173,7 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
         return
-    if ledger.path is None and not (ledger.unit and settings.spans.pseudonyms == "unit"):
+    if ledger.path is None:
         yield "ledger.path", "this ledger, which {ledger.unit} and {ledger.cap} are about, is missing; add it"
     if ledger.cap is not None and not ledger.unit:
         unit = "add {ledger.unit}: a column such as customer_id, or content"
@@ -201,16 +199,9 @@ def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
     spans = settings.spans
     for pair in spans.treat:
         if "=" not in pair:
-            yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
-    if not (spans.find or spans.columns) and (spans.treat or spans.pseudonyms != "corpus" or spans.key):
-        yield "spans.treat", "nothing finds spans; add {spans.find} or {spans.columns}"
-    units = [] if settings.ledger is None else settings.ledger.unit
-    if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):
-        yield "spans.pseudonyms", "unit: this needs one column whose values are the units; give it as {ledger.unit}"
-    if settings.key.test or settings.spans.key is None or settings.key.path is None:
-        return
-    if settings.spans.key == settings.key.path:
-        yield "spans.key", "this is {key.path}, which could not be destroyed alone; make another key"
+            yield "spans.treat", "write KIND=HOW, such as name=resample"
+    if spans.treat and not spans.find:
+        yield "spans.treat", "nothing finds spans; add {spans.find}"
 
 
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -244,12 +235,6 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "schedule.longest", "give a time above 0, such as 1d; no start could end in time"
     if not (settings.schedule.metrics or ".prom").endswith(".prom"):
         yield "schedule.metrics", "name a file that ends in .prom, since a textfile collector reads no other"
-
-
-def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
-    nested = re.search(r"\[\]|^[.].*[.]", settings.value("corpus.text") or "")
-    if nested and settings.denoise is not None:
-        yield "denoise", "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
 
 
 def _of_others(settings: Settings) -> list[Section]:

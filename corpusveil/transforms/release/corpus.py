@@ -11,7 +11,6 @@ from typing import Any
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
     CapError,
-    ConflictError,
     InUseError,
     UnsetError,
     UserError,
@@ -21,8 +20,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.units import UnitsNeeded, units_of
-from corpusveil.recognizers.row_values import known_in
+from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
@@ -128,13 +126,9 @@ class Run:
         shards = find_shards(self.reads.inputs, self.reads.root)
         columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "quarantine":
-            units = (*(() if self.spending is None else self.spending.units), *units_of(columns.unit))
+            units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if columns.path is not None and self.release.duplicates == "drop":
-            raise ConflictError(
-                f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
-            )
         if self.spending is not None:
             refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
@@ -177,7 +171,7 @@ class Run:
         first: list[Batch] = []
         if (self.begun or self.look) is not None and not files.exists(files.join(writes.url, "manifest.json")):
             aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
-            refuse_first(tasks, columns.drawn, aside, first.append)
+            refuse_first(tasks, columns, aside, first.append)
         if self.look is not None and first:
             self.look(first[0])
         start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
@@ -280,8 +274,8 @@ class _Start:
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            batch, known = self.first[0], known_in(self.first[0], job.reads.columns.drawn)
-            names = missed_names(run.release, batch.texts, batch.rows, known)
+            batch = self.first[0]
+            names = missed_names(run.release, batch.texts, batch.numbers)
             unknown = unknown_words(run.release, batch.texts)
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)

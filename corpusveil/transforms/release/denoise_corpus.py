@@ -31,7 +31,6 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import InputShard, find_shards
-from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
 from corpusveil.storage.records import Record, Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
@@ -163,7 +162,6 @@ def _tables(
 
 def _columns_of(source: Mapping[str, Any]) -> Columns:
     read = source["configuration"]["columns"]
-    refuse_nested(read["text"], "denoising reads")
     every = read["keep"] == ["*"]
     return Columns(
         read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",

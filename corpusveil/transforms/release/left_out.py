@@ -62,7 +62,7 @@ class CopiesPass(Pass):
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:  # noqa: ARG002 - equal wherever they lie
         with files.open_write(address, private=True) as file, pq.ParquetWriter(file, _TAGS) as writer:
             for batch in batches:
-                writer.write_table(content_tags(self.secret, batch.texts, batch.rows))
+                writer.write_table(content_tags(self.secret, batch.texts, batch.numbers))
 
     def decides(self) -> Mapping[str, Any]:
         return {"secret": self.secret.hex()}

@@ -156,11 +156,7 @@ def read_manifest(output: str) -> dict[str, Any]:
 
 def draft(release: AnyRelease, columns: Columns, spending: Spending | None = None) -> dict[str, Any]:
     """Return the part of the manifest that is known before the work. Nothing in it is secret."""
-    stated, path = release.statement(), columns.path
-    but = "" if path is None else f" ({path.column} but for its texts)"
-    if path is not None:
-        stated["guarantee"]["disclosed"] = [*stated["guarantee"]["disclosed"], path.disclosed()]
-        stated["guarantee_in_words"].append(path.is_alone())
+    stated = release.statement()
     return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
         "kind": "release",
@@ -176,7 +172,7 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
-        "kept_columns": f"Kept columns{but} are in the clear, outside every guarantee." if columns.keeps else "none",
+        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
     }
 
 

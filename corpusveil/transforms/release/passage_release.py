@@ -69,11 +69,9 @@ class PassageRelease(KeyedRelease):
     """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
 
     counted: ClassVar[str] = "piece"
-    scoped: ClassVar[bool] = False
     spans: ClassVar[None] = None
-    spans_from: ClassVar[tuple[str, ...]] = ()
     risk: ClassVar[None] = None
-    """Of a text no span is kept, no document needs a unit, and no risk of words chose epsilon."""
+    """Of a text no span is kept, and no risk of words chose epsilon."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, PassageExchange):

@@ -140,7 +140,7 @@ def forecast(run: Run) -> Forecast:
     asked = spending or Spending("")
     tasks = plan(shards, formats.suffix_of(run.writes.format), None)
     first: list[Batch] = []
-    refuse_first(tasks, columns.drawn, skip, first.append)
+    refuse_first(tasks, columns, skip, first.append)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
@@ -158,7 +158,7 @@ def forecast(run: Run) -> Forecast:
             corpus=job.corpus,
         )  # fmt: skip
         # machine code and tables are loaded before anything is timed
-        job.kernel.privatize(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""], scopes=[""], known=[()]))
+        job.kernel.privatize(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""]))
         for number in chosen:
             task, share = _part(tasks[number], job.reads.columns)
             began = time.process_time()
@@ -242,5 +242,5 @@ def count_duplicates(reads: CorpusIn) -> Copies:
         form = formats.find(formats.form_of(shard.url))
         with files.open_read(shard.url) as file:
             batches = form.batches(file, shard.url, reads.columns)
-            tags += [content_tags(secret, batch.texts, batch.rows) for batch in batches]
+            tags += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
     return count(tags)
