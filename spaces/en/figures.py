@@ -118,7 +118,7 @@ def table(space: cv.Space, figures: Mapping[str, Figures]) -> RiskTable:
                     text=text,
                     reader=TRIGRAMS if stronger is None else stronger.reader,
                     points=_points(law, each.epsilons, points, [] if stronger is None else stronger.epsilons, gains),
-                )  # fmt: skip
+                )
             )
     return RiskTable(recovered=recovered)
 
