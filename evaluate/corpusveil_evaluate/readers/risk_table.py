@@ -44,7 +44,7 @@ def measured_space(
                 reader=TRIGRAMS,
                 text=f"{text} (sha256 {digest[:12]})",
                 points=points,
-            )  # fmt: skip
+            )
         )
     known = RiskTable.read(space.risk) if space.risk else RiskTable(recovered=[])
     if known is None:
