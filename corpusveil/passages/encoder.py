@@ -3,7 +3,7 @@
 Where a space has sentence vectors, which are taught to add up (``teaching.py``), these are summed as they are. Where it
 has none, a word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and word vectors have length
 one and are centered by their mean, weighted by p: fixed point, vectors rounded to ``2^-14`` and weights to ``2^-15``.
-A last coordinate says whether a piece denies, which a sum hardly shows: a quarter of the length of the others, below 0
+A last coordinate says whether a piece denies, which a sum hardly shows: 0.3 of the length of the others, below 0
 without a word of ``DENIALS`` (``python -m benchmarks opposites``). The sum of a piece is scaled so that the whole has
 length 127, and rounded to the nearest int8, halves away from zero. A piece without a known word has the vector 0.
 
@@ -42,8 +42,8 @@ can't n't ain't aren't couldn't didn't doesn't don't hadn't hasn't haven't isn't
 weren't won't wouldn't
 """
 """English words that deny; a space of another language has none, and its last coordinate tells nothing."""
-_DOUBLE_TOPIC, _DENIES = 246, 31
-"""Twice the length of the other coordinates, 127 / sqrt(1 + 1/16), and the size of the last."""
+_DOUBLE_TOPIC, _DENIES = 243, 36
+"""Twice the length of the other coordinates, 127 / sqrt(1.09), and the size of the last."""
 MOST = 1040
 """The numbers of a vector."""
 _POINT, _WEIGHTS, _SENTENCE_POINT = 14, 15, 7

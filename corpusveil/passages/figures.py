@@ -1,4 +1,4 @@
-"""What a store knows, measured on public pieces that it does not have; from these figures alone follows K.
+"""What a store knows, measured on public pieces that it does not have.
 
 ``similarity`` is the mean inner product by rank over ``127^2``, and ``overall`` that with any piece. ``back`` is the
 share of the content word occurrences of a piece that stand in what replaces it, by the exact law, and ``back_floor``
@@ -16,16 +16,18 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from corpusveil.arrays import Float64, Int32
+from corpusveil.arrays import Int32
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.encoder import LENGTH
-from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import Store
 from corpusveil.search.inner_products import ProductSearch
 
 LEFT_OUT, LEAST = 2000, 100
 """The most pieces that are measured, and the fewest left-out ones; if there are fewer, the store's last tenth is."""
 RANKS, CANDIDATES = 200, 1000
+CHOICES = (1, 2, 4, 8, 16, 32, 64)
+"""Numbers of neighbors, K, among which people choose."""
 EPSILONS = (8, 10, 12, 14)
 TEXTS = (1, 2, 3, 5, 10)
 """Pieces of the texts that a reader holds."""
@@ -55,10 +57,22 @@ def figures_of(store: Store, left: pa.Array, others: pa.Array) -> dict[str, Any]
                 "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
                 "overall": round(total / (at.size * held * _FULL), 6),
             }  # fmt: skip
-            law = out.get("like", made)  # K is of the store, whoever's text it is
-            own = _content(store, texts.take(pa.array(at)))
-            out[name] = made | _of_law(ids[at], words, own, np.asarray(law["similarity"]), law["overall"])
+            out[name] = made | _of_law(ids[at], words, _content(store, texts.take(pa.array(at))))
     return out
+
+
+def choices(store: Store, epsilon: float) -> list[tuple[int, float, float, float]]:
+    """Return for each number K of neighbors which shares are drawn near and picked, and the mean similarity.
+
+    *Picked* is exact: a near piece is shared among the candidates to which it is near, and any other one tells nothing.
+    """
+    apart = store.info.get("figures", {}).get("like", {}).get("apart", {})
+    made = []
+    for neighbors in (int(each) for each in apart if int(each) <= len(store.similarity)):
+        exchange = Exchange.at(epsilon, len(store), neighbors)
+        picked = exchange.near * apart[str(neighbors)] + (1 - exchange.near) / CANDIDATES
+        made.append((neighbors, exchange.near, picked, exchange.mean(store.similarity, store.overall)))
+    return made
 
 
 def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
@@ -71,20 +85,26 @@ def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
     return sparse.csr_matrix((ones, (texts_of, tokens.ids[known])), (len(texts), len(store.space)))
 
 
-def _of_law(
-    ids: Int32, words: sparse.csr_matrix, own: sparse.csr_matrix, similarity: Float64, overall: float
-) -> dict[str, Any]:
+def _of_law(ids: Int32, words: sparse.csr_matrix, own: sparse.csr_matrix) -> dict[str, Any]:
     """Return the figures of what replaces pieces whose nearest ones are ``ids``, int32 [T, ranks]."""
     held, stands, occurrences = words.shape[0], (words > 0).astype(np.int32), max(int(own.sum()), 1)
     floor = (own.sum(axis=0) @ stands.sum(axis=0).T).item() / (held * occurrences)
     shared = np.array([own.multiply(stands[ids[:, rank]]).sum() for rank in range(ids.shape[1])]) / occurrences
-    made: dict[str, Any] = {"back_floor": round(floor, 4), "neighbors": {}, "back": {}, "picked": {}}
+    apart = {str(k): round(_apart(ids[:CANDIDATES, :k]), 4) for k in CHOICES if k <= ids.shape[1]}
+    made: dict[str, Any] = {
+        "back_floor": round(floor, 4), "apart": apart, "neighbors": {}, "back": {}, "picked": {},
+    }  # fmt: skip
     for epsilon in EPSILONS:
-        exchange = Exchange.at(epsilon, held, best_neighbors(epsilon, held, similarity, overall))
+        exchange = Exchange.at(epsilon, held, min(usual_neighbors(epsilon, held), ids.shape[1]))
         made["neighbors"][str(epsilon)] = exchange.neighbors
         made["back"][str(epsilon)] = round(exchange.mean(shared, floor), 4)
         made["picked"][str(epsilon)] = _picked(exchange, ids[:CANDIDATES, : exchange.neighbors])
     return made
+
+
+def _apart(near: Int32) -> float:
+    """Return how often a reader picks the original of a near piece: of all to which it is near, one; int32 [C, K]."""
+    return float((1 / np.bincount(near.reshape(-1))[near]).mean())
 
 
 def _picked(exchange: Exchange, near: Int32) -> dict[str, float]:

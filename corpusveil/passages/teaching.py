@@ -67,7 +67,7 @@ def taught(space: Space, pieces: list[str], teacher: Float32) -> Int8:
     """
     if len(pieces) < LEAST_PIECES:
         raise DataError(f"{len(pieces):,} public pieces teach nothing; give text of at least {LEAST_PIECES:,}.")
-    encoder = mean_vectors(space)
+    encoder = mean_vectors(space.with_sentences(None))
     tokens = encoder.tokenizer.tokenize(pa.array(pieces, pa.large_string()))
     known = tokens.ids >= 0
     piece = np.repeat(np.arange(len(pieces)), np.diff(tokens.offsets))[known]

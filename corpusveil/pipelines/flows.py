@@ -138,7 +138,7 @@ FLOWS = (
         wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
     Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
         space: path=space
-        store: path=store most_pieces accept_overlap mark_source
+        store: path=store neighbors most_pieces accept_overlap mark_source
         corpus: * input!= name=corpus
         mechanism: name=mechanism
         budget: *
@@ -179,12 +179,11 @@ FLOWS = (
 # fmt: on
 """The flows of this package, in the order of a run."""
 PREVIEW = """
-    model: path=model
     space: path=space
     store: path=store
     corpus: input!= text id separator name=corpus
     mechanism: name=mechanism
-    budget: risk risk_text
+    budget: risk
     text: *
     spans: * find=spans
     length: * epsilon=length_epsilon

@@ -25,6 +25,7 @@ from corpusveil.errors import (
     UserError,
 )
 from corpusveil.spaces.installed import located
+from corpusveil.spaces.risk_table import RiskTable
 from corpusveil.spaces.vocabulary import (
     BLANKS,
     BLOCK,
@@ -41,7 +42,7 @@ from corpusveil.text import languages
 
 KIND = "space"
 VERSION = 1
-VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
+VECTORS, LISTS, VOCABULARY, RISK = "vectors.npy", "lists.npy", "vocabulary.parquet", "risk.json"
 SENTENCES = "sentences.npy"
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 SAVED: Saved[Space] = Saved(KIND, VERSION)
@@ -58,12 +59,13 @@ class Space:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
         lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
-        digest: SHA-256 of the content (words, counts, vectors, lists, sentence vectors; not of paths, time or
-            encoding), hexadecimal.
+        digest: SHA-256 of the content (words, counts, vectors, lists, table of risk, sentence vectors; not of paths,
+            time or encoding), hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
-        sentences: int8 [V, any], vectors of words that add up to the meaning of a sentence
-            (``passages/teaching.py``); memory-mapped when loaded; None if it has none.
+        risk: the bytes of its table of what readers recovered (``risk_table``); empty without one.
+        sentences: int8 [V, any], vectors that add up to what a sentence says (``passages/teaching.py``);
+            memory-mapped when loaded; None without.
     """
 
     vocabulary: Vocabulary
@@ -72,6 +74,7 @@ class Space:
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
+    risk: bytes = b""
     sentences: Int8 | None = None
     _positions: Int32 | None = field(default=None, init=False, repr=False)
 
@@ -166,16 +169,16 @@ class Space:
         lists = renumbered[np.asarray(self.lists)]
         lists = np.ascontiguousarray(lists[lists >= 0].reshape(len(lists), rows.size))
         vectors = np.ascontiguousarray(self.vectors[rows])
-        info = {name: value for name, value in self.info.items() if name != "call"}  # which built other content
-        plain = Space(vocabulary, vectors, lists, "", None, info | {"words": rows.size})
-        return plain.with_sentences(None if self.sentences is None else np.ascontiguousarray(self.sentences[rows]))
+        sentences = None if self.sentences is None else np.ascontiguousarray(self.sentences[rows])
+        return _made(vocabulary, vectors, lists, self.info | {"words": rows.size}, b"", sentences)
+
+    def with_risk(self, table: RiskTable) -> Space:
+        """Return the space with another table of what readers recovered, not saved. It is another space."""
+        return _made(self.vocabulary, self.vectors, self.lists, self.info, table.data(), self.sentences)
 
     def with_sentences(self, sentences: Int8 | None) -> Space:
         """Return the space with other sentence vectors, int8 [V, d], or none, not saved. It is another space."""
-        digest = content_digest(self.vocabulary, self.vectors, self.lists, sentences)
-        info = {name: value for name, value in self.info.items() if name != "sentences"} | {"digest": digest}
-        info |= {} if sentences is None else {"sentences": int(sentences.shape[1])}
-        return replace(self, digest=digest, url=None, info=info, sentences=sentences)
+        return _made(self.vocabulary, self.vectors, self.lists, self.info, self.risk, sentences)
 
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
@@ -188,11 +191,15 @@ class Space:
         """
         url = absolute(url)
         if not is_artifact(url):
-            taught = () if self.sentences is None else ((SENTENCES, self.sentences),)
-            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists), *taught):
+            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
+            if self.sentences is not None:
+                with files.open_write(files.join(url, SENTENCES)) as file:
+                    np.save(file, self.sentences, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
+            if self.risk:
+                files.write_bytes(files.join(url, RISK), self.risk)
             if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
         if not is_there(url, digest=self.digest):
@@ -203,7 +210,8 @@ class Space:
         """Return the pickled form: the address of a saved space, so that each process maps it, else the arrays."""
         if self.url is not None:
             return reopen, (self.url, self.digest)
-        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info, self.sentences)
+        arrays = self.vocabulary, self.vectors, self.lists
+        return Space, (*arrays, self.digest, None, self.info, self.risk, self.sentences)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -212,7 +220,20 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, sentences: Int8 | None = None) -> str:
+def _made(
+    vocabulary: Vocabulary, vectors: Float32, lists: Int32, info: dict[str, Any], risk: bytes, sentences: Int8 | None
+) -> Space:
+    """Return a space of other content than ``info`` describes, not saved."""
+    digest = content_digest(vocabulary, vectors, lists, risk, sentences)
+    info = {name: value for name, value in info.items() if name not in ("call", "risk", "sentences")}
+    info |= {"digest": digest} | ({"risk": True} if risk else {})
+    info |= {} if sentences is None else {"sentences": int(sentences.shape[1])}
+    return Space(vocabulary, vectors, lists, digest, None, info, risk, sentences)
+
+
+def content_digest(
+    vocabulary: Vocabulary, vectors: Float32, lists: Int32, risk: bytes = b"", sentences: Int8 | None = None
+) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
@@ -228,6 +249,8 @@ def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, sente
     for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
         sha.update(np.ascontiguousarray(array, np.dtype(dtype)).data.cast("B") if array.size else b"")
+    if risk:  # which most spaces lack: they have the digest of the arrays
+        sha.update(f"risk |u1 ({len(risk)},)\n".encode() + risk)
     return sha.hexdigest()
 
 
@@ -258,14 +281,22 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """
     url = absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)
-    names = [VECTORS, LISTS, VOCABULARY, *([SENTENCES] if "sentences" in info else [])]
+    names = [
+        VECTORS,
+        LISTS,
+        VOCABULARY,
+        *(name for name, key in ((RISK, "risk"), (SENTENCES, "sentences")) if info.get(key)),
+    ]
     folder = home.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
-        taught = _mapped(folder / SENTENCES) if "sentences" in info else None
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info, taught)
+        risk = (folder / RISK).read_bytes() if info.get("risk") else b""
+        taught = _mapped(folder / SENTENCES) if info.get("sentences") else None
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, risk, taught)
+    except OSError:
+        raise SAVED.damaged(where, f"{RISK} is missing or cannot be read") from None
     except UserError as error:
         raise SAVED.damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
@@ -273,7 +304,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         raise SAVED.damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     if not verify:
         return space
-    if content_digest(vocabulary, space.vectors, space.lists, space.sentences) != info["digest"]:
+    if content_digest(vocabulary, space.vectors, space.lists, risk, taught) != info["digest"]:
         raise SAVED.damaged(where, "its contents do not have the digest that they were saved with.")
     # Values that ``build_space`` never writes, but a modified space could contain.
     if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():

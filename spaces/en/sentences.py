@@ -31,6 +31,7 @@ from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.teaching import SENTENCES, WORDS, taught
 from corpusveil.spaces.installed import ARCHIVE, SCHEME
 from corpusveil.text.tokens import Tokenizer, string_buffers
+from spaces.en.figures import repack, with_space
 from spaces.en.make import HERE, PACKAGE, documents, registers_of, shards
 
 LEFT_OUT = ("multidogo",)
@@ -49,7 +50,9 @@ def sampled(text: Path, tokenizer: Tokenizer) -> list[str]:
         rows = [row for row in documents(shard) if row["source"] not in LEFT_OUT]
         for begin in range(0, len(rows), BATCH):
             some = rows[begin : begin + BATCH]
-            cut = pieces_of(tokenizer, *string_buffers(pa.array([row["text"] for row in some], pa.large_string())), "sentence")
+            cut = pieces_of(
+                tokenizer, *string_buffers(pa.array([row["text"] for row in some], pa.large_string())), "sentence"
+            )
             for number, row in enumerate(some):
                 at, end = int(cut.offsets[number]), int(cut.offsets[number + 1])
                 while at < end:
@@ -92,4 +95,8 @@ def main() -> None:
     if not made.exists():
         np.save(made, taught(space, json.loads(pieces.read_bytes()), np.load(teacher).astype(np.float32)))
     if call.install:
-        install(space.with_sentences(np.load(made)), call.work)
+        repack(PACKAGE / ARCHIVE, lambda files: with_space(files, lambda own: own.with_sentences(np.load(made))))
+
+
+if __name__ == "__main__":
+    main()

@@ -23,8 +23,8 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.build import SALT_BYTES, PublicPieces, build_store, hash_of
 from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
-from corpusveil.passages.figures import NEAR_TWIN, RANKS, _picked
-from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _picked, choices
+from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import TEXTS, VECTORS, load_store
 from corpusveil.recognizers import registry
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -309,7 +309,11 @@ class TestFigures:
         assert store.similarity.size == RANKS
         assert store.similarity[-1] > store.overall
         for epsilon, neighbors in like["neighbors"].items():
-            assert neighbors == best_neighbors(float(epsilon), 500, store.similarity, store.overall)
+            assert neighbors == usual_neighbors(float(epsilon), 500)
+        assert [neighbors for neighbors, *_ in choices(store, 10.0)] == [*CHOICES]
+        for neighbors, near, picked, _ in choices(store, 10.0):
+            assert near == Exchange.at(10.0, 500, neighbors).near
+            assert 0 < picked <= near + 0.001
         assert like["back_floor"] < like["back"]["8"] <= like["back"]["14"]
 
     def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(

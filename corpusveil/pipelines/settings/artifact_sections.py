@@ -119,6 +119,10 @@ class StoreSettings(Section):
         "word vectors, which is built in.", None, metavar="NAME")
     unlike: list[str] = key(
         "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
+    neighbors: int | None = key(
+        "How many of the nearest pieces may stand for a text: fewer keep its matter better, more hide better which "
+        "text it was; 'plan' shows both. Default: the fewest with which four in five texts become a near piece, at "
+        "least 4.", None, ge=1, metavar="NUMBER", group="How private")
     most_pieces: int | None = key(
         "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
         None, ge=1, metavar="NUMBER", group="Rarely used")

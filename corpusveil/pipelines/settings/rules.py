@@ -29,19 +29,11 @@ def needed_of(store: bool) -> tuple[str, ...]:
     return tuple(name for name in NEEDED if not (store and name in ("space", "mechanism")))
 
 
-NEEDS = {
-    "budget.model": "budget.risk",
-    "budget.risk_text": "budget.risk",
-}
-"""Settings that mean nothing without another one."""
-
-
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
     for rule in (
         _flow,
         _key,
-        _pairs,
         _budget,
         _store,
         _strategy,
@@ -61,15 +53,6 @@ def _needs(other: str) -> str:
     return f"this key needs {other}; add it, or leave this key out"
 
 
-def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
-    for place, other in NEEDS.items():
-        section, _, name = place.partition(".")
-        given = getattr(settings, section)
-        default = None if given is None else type(given).model_fields[name].default
-        if not settings.value(other) and (settings.value(place) or default) != default:
-            yield place, _needs(f"{{{other}}}")
-
-
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget, denoise = settings.budget, settings.denoise
@@ -79,25 +62,6 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    if budget.risk is not None and settings.space is not None and risk_model(settings) is None:
-        yield (
-            "budget.risk",
-            (
-                "a reader from context needs a language model of public text, and this space ships "
-                "none; add {budget.model}, or choose {budget.epsilon}"
-            ),
-        )
-
-
-def risk_model(settings: Settings) -> str | None:
-    """Return the address of the language model for a risk; by default that of [model], or of the space's package."""
-    address: str | None = settings.value("budget.model") or settings.value("model.path")
-    space = settings.value("space.path")
-    if address is None and space is not None:
-        from corpusveil.spaces.installed import ships_model
-
-        return space if ships_model(space) else None
-    return address
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -142,10 +106,9 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("text", "spans", "length"):
         for name in sorted(getattr(settings, section).model_fields_set):
             yield f"{section}.{name}", f"{of_words}; leave either out"
-    for place in ("budget.risk", "budget.strategy", "ledger.cap", "ledger.cap_token"):
+    for place in ("budget.risk", "budget.strategy"):
         if settings.value(place) is not None:
-            over_all = "give {ledger.cap_ldp}, which holds over words and passages"
-            yield place, f"{of_words}; {over_all if 'ledger' in place else 'leave either out'}"
+            yield place, f"{of_words}; leave either out"
     for section in ("mechanism", "denoise"):
         if getattr(settings, section) is not None:
             yield section, f"{of_words}; leave either out"
@@ -176,10 +139,9 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if ledger.path is None:
         yield "ledger.path", "this ledger, which {ledger.unit} and {ledger.cap} are about, is missing; add it"
-    caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
-    if caps and not ledger.unit:
+    if ledger.cap is not None and not ledger.unit:
         unit = "add {ledger.unit}: a column such as customer_id, or content"
-        yield f"ledger.{caps[0]}", f"a cap limits what a privacy unit spends; {unit}"
+        yield "ledger.cap", f"a cap limits what a privacy unit spends; {unit}"
 
 
 def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> Iterator[tuple[str, str]]:
