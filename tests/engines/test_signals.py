@@ -5,11 +5,9 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
-import pty
 import secrets
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -115,28 +113,9 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
-@pytest.mark.nightly
-def test_a_second_signal_ends_it_at_once(large: Ground, tmp_path: Path) -> None:
-    with running(large, tmp_path, "beam") as (process, mark):
-        wait_until((tmp_path / "out.records" / "run.json").exists, every=0.01)
-        process.send_signal(signal.SIGINT)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(HANG_SECONDS) in (130, 143)
-        assert (tmp_path / "said.log").read_text().count("run the same command again") == 1
-        assert not marked(mark)
-
-
 def test_workers_end_when_their_parent_is_killed(large: Ground, tmp_path: Path) -> None:
     with running(large, tmp_path, "local-2") as (process, mark):
         wait_until(lambda: process.poll() is not None or done(tmp_path / "out") > 0, every=0.01)
         assert len(marked(mark)) > 2
         process.kill()
         wait_until(lambda: not marked(mark), every=0.1)
-
-
-def test_a_terminal_has_its_cursor_again() -> None:
-    """A bar hides it, and cannot show it once other words are suppressed."""
-    program = "import os; from corpusveil.cli import signals; signals.install(); os.kill(os.getpid(), 2)"
-    terminal, end = pty.openpty()
-    assert subprocess.run([sys.executable, "-c", program], stderr=end, check=False).returncode == 130
-    assert os.read(terminal, 1000).decode() == f"\x1b[?25h\r\n{SAID[signal.SIGINT]}\r\n"
