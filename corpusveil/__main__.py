@@ -16,27 +16,28 @@ OBJECTS = 100_000
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
+    ended_by: list[int] = []
+
+    def end(number: int, _: Any) -> NoReturn:
+        """End work in order, as Ctrl+C does: workers, temporary files and the lease of the output end with it."""
+        signal.signal(number, signal.SIG_IGN)
+        ended_by.append(number)
+        raise KeyboardInterrupt
+
     gc.set_threshold(OBJECTS)
-    signal.signal(signal.SIGTERM, _ended_by)
-    # Beam and multiprocessing leave folders for temporary files, which may hold text. What is registered first for the
-    # end of the process is called last.
-    os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="corpusveil-")
-    atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
     try:
+        signal.signal(signal.SIGTERM, end)
+        # Beam and multiprocessing leave folders for temporary files, which may hold text. What is registered first for
+        # the end of the process is called last.
+        os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="corpusveil-")
+        atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
         from corpusveil.cli.main import run
 
         status = run(sys.argv[1:])
-    except KeyboardInterrupt:
-        sys.stderr.write("corpusveil: interrupted; run the same command again to continue.\n")
+    except KeyboardInterrupt:  # while modules are loaded
         status = 128 + signal.SIGINT
-    _exit_with(status)
-
-
-def _ended_by(number: int, _: Any) -> NoReturn:
-    """End work in order, as Ctrl+C does: workers, temporary files and the lease of the output end with it."""
-    signal.signal(number, signal.SIG_IGN)
-    sys.stderr.write("corpusveil: ended by SIGTERM; run the same command again to continue.\n")
-    raise SystemExit(128 + number)
+        sys.stderr.write("corpusveil: interrupted; run the same command again to continue.\n")
+    _exit_with(128 + ended_by[0] if ended_by else status)
 
 
 def _exit_with(status: int) -> NoReturn:
