@@ -98,13 +98,13 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     print(f"{rows:,d} tickets, {total:,d} words between blanks\n{found}")
     used = {word for kind in NAMES for value in pool[kind] for word in words_in(value)} & set(space.vocabulary.words)
     chance = {word: mechanism.distribution(i := space.id(word), found.epsilon)[i] for word in {*used, "bob", "smith"}}
-    names, labels = (cv.SpanPolicy(find=["rules", "names"], treat={"name": how}) for how in ("mask", "pseudonym"))
-    key, strip, other = cv.Key.generate(), cv.TextPolicy(markup="strip"), cv.Key.generate()
+    names = cv.SpanPolicy(find=["rules", "names"])
+    key, strip = cv.Key.generate(), cv.TextPolicy(markup="strip")
     variants: dict[str, dict[str, Any]] = {
         "none": {},
         "rules": {"spans": cv.SpanPolicy(find=["rules"])},
         "rules+names": {"spans": names},
-        "strip, pseudonyms": {"spans": labels, "policy": strip, "pseudonyms": other},
+        "strip, rules+names": {"spans": names, "policy": strip},
     }
     for title, settings in variants.items():
         release = cv.Release(mechanism, cv.Budget(found.epsilon), key=key, risk=found, **settings)
@@ -129,9 +129,6 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
         print(f"  {'names that nothing recognized':42s}    names     back        law")
         for kind in NAMES:
             law_row(kind, [(v, slot) for k, v, slot in slots if k == kind and not FOUND.search(slot)], chance)
-        if labelled := {(value, slot) for _, value, slot in slots if re.fullmatch(r"name_\w+", slot)}:
-            called = len({slot for _, slot in labelled})
-            print(f"  {len(labelled)} pairs: {len({v for v, _ in labelled})} names, {called} pseudonyms")
     print(f"\nno spans, {CLEAN:,d} documents a kind, word by word      words     back        law")
     plain = cv.Release(mechanism, cv.Budget(found.epsilon), key=key)
     for kind in (*NAMES, "national_id", "iban", "phone", "card"):

@@ -59,17 +59,9 @@ Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """The policies for a class of tokens."""
 POLICIES: tuple[Policy, ...] = get_args(Policy)
 
-NumberPolicy = Literal["privatize", "resample", "mask", "drop", "keep", "surrogate"]
-"""The policies for numbers: those of any class of tokens, or another number of the same shape."""
-NUMBER_POLICIES: tuple[NumberPolicy, ...] = get_args(NumberPolicy)
-
-Treatment = Literal["mask", "resample", "surrogate", "pseudonym"]
+Treatment = Literal["mask", "resample"]
 """The treatment of spans of a kind."""
 TREATMENTS: tuple[Treatment, ...] = get_args(Treatment)
-
-Pseudonyms = Literal["corpus", "unit", "document"]
-"""Where spans of equal text have equal pseudonyms."""
-PSEUDONYMS: tuple[Pseudonyms, ...] = get_args(Pseudonyms)
 
 Separator = Literal["comma", "semicolon", "tab"]
 """The character between the cells of CSV, by its name."""

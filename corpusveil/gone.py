@@ -1,4 +1,4 @@
-"""Names of earlier versions that this version refuses, each with what replaces it; none since 0.5.0, the first.
+"""Names of earlier versions that this version refuses, each with what replaces it.
 
 The command line, files of settings and ``import corpusveil as cv`` look here before they call a name unknown.
 ``tests/api/test_gone.py`` tries every row.
@@ -8,7 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-GONE: Mapping[str, str] = {}
+GONE: Mapping[str, str] = {
+    "spans.pseudonyms": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
+    "spans.key": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
+    "spans.columns": "write the values of the columns into a file of terms, and name it as {spans.find}",
+    "text.numbers = surrogate": "choose resample or mask",
+}
 """What replaces a name, as in "NAME: this is gone; …".
 
 A name is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or an

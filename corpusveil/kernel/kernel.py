@@ -16,19 +16,17 @@ from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
 from corpusveil.budget.length import Length
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import ChangedError, UnsetError, VersionError
+from corpusveil.errors import ChangedError, VersionError
 from corpusveil.kernel.chunk import Chunk, Picked, scratch
 from corpusveil.kernel.lengths import at_released_length, fillers_of, length_epsilon
 from corpusveil.kernel.prepared import Prepared, parts_of, prepare, public_weights, runs
-from corpusveil.kernel.span_texts import digest_of_list, public_list, span_texts
-from corpusveil.kernel.surrogates import surrogates
+from corpusveil.kernel.span_texts import span_texts
 from corpusveil.mechanisms import Mechanism
 from corpusveil.recognizers.registry import make as make_recognizer
 from corpusveil.recognizers.registry import mark as mark_of
 from corpusveil.recognizers.registry import name_of
-from corpusveil.recognizers.row_values import RowValues
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
-from corpusveil.sampling.draws import DrawKey, keyed_tags, with_values
+from corpusveil.sampling.draws import DrawKey, keyed_tags
 from corpusveil.sampling.weights import TOTAL
 from corpusveil.spaces import Space
 from corpusveil.storage.documents import Documents
@@ -36,10 +34,10 @@ from corpusveil.text import languages
 from corpusveil.text.classes import SPAN, TOKENIZER_VERSION, WORD
 from corpusveil.text.counts import Counts
 from corpusveil.text.markup import Texts
-from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, SURROGATE, TextPolicy
+from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, TextPolicy
 from corpusveil.text.policy import SPAN as SPAN_ROLE
-from corpusveil.text.spans import OfFunction, Recognizer, SpanPolicy, Spans, covered
-from corpusveil.text.text_writer import NO_SURROGATES, Surrogates, assign_roles, enter, output_bound, write_text
+from corpusveil.text.spans import Recognizer, SpanPolicy, Spans, covered
+from corpusveil.text.text_writer import NO_SPAN_TEXTS, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER
 
@@ -51,7 +49,7 @@ NO_TAGS: UInt64 = np.empty((0, 2), np.uint64)
 @functools.lru_cache(maxsize=4)
 def _recognizers(policy: SpanPolicy, marks: tuple[str, ...], space: Space) -> tuple[Recognizer, ...]:
     """Return what finds spans; made once per process. Raises UserError where it is not what the release was made of."""
-    for name, mark, here in zip((*policy.find, *policy.lists), marks, span_marks(policy), strict=True):
+    for name, mark, here in zip(policy.find, marks, span_marks(policy), strict=True):
         if mark != here:
             raise ChangedError(
                 f"{name_of(name)}: this is not what the release was made with, or another version of it; give the same "
@@ -61,8 +59,8 @@ def _recognizers(policy: SpanPolicy, marks: tuple[str, ...], space: Space) -> tu
 
 
 def span_marks(policy: SpanPolicy) -> tuple[str, ...]:
-    """Return what decides what is found and written for spans: of each recognizer, and of each list of pseudonyms."""
-    return (*map(mark_of, policy.find), *(public_list(url, digest_of_list(url))[2] for url in policy.lists))
+    """Return what decides what each recognizer finds."""
+    return tuple(map(mark_of, policy.find))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,21 +82,14 @@ class Kernel:
     """How many words documents are released with; None: as many as they have."""
     spans: SpanPolicy | None = None
     span_marks: tuple[str, ...] = ()
-    """What recognizers and lists of pseudonyms are in every process."""
-    pseudonyms: DrawKey | None = None
-    """What pseudonyms are drawn with; the same in each release under one key of pseudonyms."""
+    """What recognizers are in every process."""
 
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: their texts -> large_string [D], nulls staying null, and what was counted.
 
-        Identities, the column's name and texts go into the noise. Raises UserError without ``scopes`` where pseudonyms
-        are equal within units only, and when this process tokenizes otherwise than the release says.
+        Identities, the column's name and texts go into the noise. Raises UserError when this process tokenizes
+        otherwise than the release says.
         """
-        if documents.scopes is None and self.scoped:
-            raise UnsetError(
-                "pseudonyms = 'unit': documents have no unit here; name its column where a corpus or a frame is "
-                "privatized, or choose corpus or document."
-            )
         if self.tokenizer_version != (version := f"{TOKENIZER_VERSION}{self.policy.reading_version()}"):
             raise VersionError(
                 f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the same "
@@ -112,7 +103,7 @@ class Kernel:
             counts.input_bytes += int(places[-1] - places[0])
             start, before, alone = body.tell(), 0, parts and len(some) == 1
             for bounds in parts_of(read.data, *read.documents.tolist()) if alone else [read.documents]:
-                chunk = self._parsed(prepared, Texts(read.data, bounds), tags, some.known, before)
+                chunk = self._parsed(prepared, Texts(read.data, bounds), tags, before)
                 before += len(chunk.tokens)
                 written, sizes = self._written(prepared, chunk, some, counts)
                 if written.size and body.tell() > start and self.policy.layout == "normalize":
@@ -125,11 +116,6 @@ class Kernel:
         array = pa.LargeStringArray.from_buffers(len(documents), *buffers, missing)
         return languages.written(array, self.policy.language, self.policy.layout), counts
 
-    @property
-    def scoped(self) -> bool:
-        """Whether documents need units, within which pseudonyms are equal."""
-        return self.spans is not None and self.spans.scoped
-
     def _prepared(self) -> Prepared:
         return prepare(self.mechanism.space, self.policy, self.collocations)
 
@@ -138,17 +124,8 @@ class Kernel:
         return self.budget.per == "token" and all(part is None for part in (self.collocations, self.length, self.spans))
 
     def _tags(self, key: bytes, documents: Documents, data: UInt8, places: Int64) -> UInt64:
-        """Return the tags of D documents under a key, uint64 [D, 2]; values that are masked are in them, too."""
-        identities, known = documents.identities, documents.known
-        if self.spans is not None and self.spans.spans_from:
-            if known is None:
-                raise UnsetError(
-                    "spans_from: documents have no columns here, and values of a row's columns are to be masked; "
-                    "privatize a corpus or a frame, or leave spans_from out."
-                )
-            own = [b""] * len(known) if self.same_noise else identities
-            identities = [with_values(identity, values) for identity, values in zip(own, known, strict=True)]
-        return self.noise_tags(key, documents.column, identities, data, places)
+        """Return the tags of D documents under a key, uint64 [D, 2]."""
+        return self.noise_tags(key, documents.column, documents.identities, data, places)
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
         """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2].
@@ -156,7 +133,7 @@ class Kernel:
         Under the key of the draws these are the tags that the noise is drawn by, under a ledger's the fingerprints by
         which it is counted: what makes noise fresh makes an entry, because both are computed here.
         """
-        if self.same_noise and not (self.spans is not None and self.spans.spans_from):  # see _tags
+        if self.same_noise:
             identities = [b""] * (documents.size - 1)
         return keyed_tags(key, column, identities, data, documents)
 
@@ -170,36 +147,29 @@ class Kernel:
         for some, data, places in runs(documents):
             noise.append(self._tags(key, some, data, places))
             tags = NO_TAGS if self.length is None else self._tags(self.draw_key.tag, some, data, places)
-            chunk = self._parsed(prepared, Texts.read(some.texts, self.policy), tags, some.known)
+            chunk = self._parsed(prepared, Texts.read(some.texts, self.policy), tags)
             chunk = self._at_length(chunk, some)
-            replaced, resampled = chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE)
-            epsilons = self._shares(chunk, replaced, resampled)
-            different, at = np.unique(epsilons, return_inverse=True)
+            drawn = self._drawn(chunk, chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE))
+            different, at = np.unique(self.budget.shares(self._whole(chunk, drawn)), return_inverse=True)
             bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
-            drawn = np.bincount(resampled.documents, minlength=len(some)).astype(np.float64)
-            drawn[drawn > 0] *= unknown  # which may be infinite
-            spent.append(readings(self.budget, replaced.documents, epsilons, bounds[at], drawn, len(some)))
+            spent.append(readings(drawn, bounds[at]))
         whole = with_length(joined(spent), length_epsilon(self.length))
         return np.concatenate(noise), whole if self.mechanism.private else unbounded(whole)
 
-    def read(self, texts: pa.Array, known: Sequence[Sequence[str]] | None = None) -> tuple[Tokens, UInt8]:
+    def read(self, texts: pa.Array) -> tuple[Tokens, UInt8]:
         """Return the tokens of documents as they are treated, and the action for each, uint8 [T]; nothing is drawn.
 
-        They hold until the next texts are read; ``known`` are those of ``privatize``.
+        They hold until the next texts are read.
         """
-        chunk = self._parsed(self._prepared(), Texts.read(texts, self.policy), NO_TAGS, known)
+        chunk = self._parsed(self._prepared(), Texts.read(texts, self.policy), NO_TAGS)
         return chunk.tokens, chunk.actions[chunk.roles]
 
-    def _parsed(
-        self, prepared: Prepared, texts: Texts, tags: UInt64, known: Sequence[Sequence[str]] | None, before: int = 0
-    ) -> Chunk:
+    def _parsed(self, prepared: Prepared, texts: Texts, tags: UInt64, before: int = 0) -> Chunk:
         """Return documents, or a part of one, as tokens or units with their roles and spans."""
         tokens = prepared.tokenizer.tokens(texts.data, texts.documents, scratch)
         spans = None
         if self.spans is not None:
             recognizers = _recognizers(self.spans, self.span_marks, self.mechanism.space)
-            if known is not None and self.spans.spans_from:
-                recognizers = (*recognizers, OfFunction("spans_from", RowValues(known)))
             tokens, spans = covered(tokens, Spans.joined(recognize(tokens) for recognize in recognizers))
         words = None
         if self.budget.allocation == "word-share":
@@ -231,16 +201,12 @@ class Kernel:
             counts.spans.update({name: count for name, count in zip(names, kinds, strict=True) if count})
         chunk = self._at_length(chunk, documents)
         drawn, drawn_bytes = self._draw(prepared, chunk, counts)
-        replaced = self._surrogates(chunk, drawn)
+        replaced = NO_SPAN_TEXTS
         if self.spans is not None and chunk.spans is not None:
             some = chunk.picked(REPLACE)
-            lists = dict(zip(self.spans.lists, self.span_marks[len(self.spans.find) :], strict=True))
-            given = span_texts(
-                self.spans, chunk.spans, -2 - some.ids.astype(np.int64), chunk.tokens.data,
-                chunk.draws(some, self.draw_key), prepared, self.pseudonyms, lists, documents.scopes or (),
-            )  # fmt: skip
-            drawn[chunk.roles == SPAN_ROLE] = np.arange(given.offsets.size - 1) + replaced.offsets.size - 1
-            replaced = replaced.followed_by(given)
+            which, draws = -2 - some.ids.astype(np.int64), chunk.draws(some, self.draw_key)
+            replaced = span_texts(self.spans, chunk.spans, which, draws, prepared)
+            drawn[chunk.roles == SPAN_ROLE] = np.arange(which.size)
         tokens, wording, keep_layout = chunk.tokens, prepared.wording, self.policy.layout == "keep"
         drawn_bytes += int(replaced.offsets[-1])
         bound = output_bound(
@@ -255,14 +221,6 @@ class Kernel:
             replaced.text, replaced.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
-
-    def _surrogates(self, chunk: Chunk, drawn: Int32) -> Surrogates:
-        """Return the surrogates of numbers, and enter in ``drawn`` which of them a token gets."""
-        if self.policy.numbers != "surrogate":
-            return NO_SURROGATES
-        numbers = chunk.picked(SURROGATE)
-        drawn[numbers.index] = np.arange(numbers.index.size)
-        return surrogates(chunk.tokens, numbers.index, chunk.draws(numbers, self.draw_key))
 
     def _draw(self, prepared: Prepared, chunk: Chunk, counts: Counts) -> tuple[Int32, int]:
         """Return the replacement of each token that gets one, int32 [T], and the bytes of all at most."""
@@ -288,9 +246,19 @@ class Kernel:
 
     def _shares(self, chunk: Chunk, known: Picked, resampled: Picked) -> Float64:
         """Return the epsilon of each privatized token, float64 [K], out of its document's budget."""
+        return self.budget.shares(self._whole(chunk, self._drawn(chunk, known, resampled)))[known.documents]
+
+    @staticmethod
+    def _drawn(chunk: Chunk, known: Picked, resampled: Picked) -> Int64:
+        """Return how many tokens of each document random ones replace, int64 [D]."""
         size = chunk.tokens.offsets.size - 1
-        replaced = np.bincount(known.documents, minlength=size) + np.bincount(resampled.documents, minlength=size)
-        return self.budget.shares(replaced if chunk.words is None else chunk.words)[known.documents]
+        counts = np.bincount(known.documents, minlength=size) + np.bincount(resampled.documents, minlength=size)
+        return counts.astype(np.int64)
+
+    @staticmethod
+    def _whole(chunk: Chunk, drawn: Int64) -> Int64:
+        """Return the number of shares of each document's budget, int64 [D]: its drawn tokens, or all of its words."""
+        return drawn if chunk.words is None else chunk.words
 
 
 @functools.lru_cache(maxsize=4096)

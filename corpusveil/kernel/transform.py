@@ -17,9 +17,5 @@ class Transform(Protocol):
     def same_noise(self) -> bool:
         """Whether equal texts get equal noise, whatever their identities."""
 
-    @property
-    def scoped(self) -> bool:
-        """Whether documents need scopes, within which pseudonyms are equal."""
-
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Return the texts that are written, large_string [D], nulls staying null, and what was counted."""

@@ -36,7 +36,7 @@ from corpusveil.text.counts import Counts
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import ALL_ROLES, MASKS, TextPolicy
 from corpusveil.text.sentences import ends_and_crossed
-from corpusveil.text.text_writer import NO_SURROGATES, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
+from corpusveil.text.text_writer import NO_SPAN_TEXTS, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
 
@@ -190,7 +190,7 @@ class Denoiser:
     collocations: Collocations | None = None
     tokenizer_version: str | None = None
     spans: bool = field(default=False, kw_only=True)
-    """Whether the release has masks and pseudonyms of spans, which are no words."""
+    """Whether the release has masks of spans, which are no words."""
 
     def __post_init__(self) -> None:
         check_readable(self.budget, self.policy)
@@ -204,11 +204,6 @@ class Denoiser:
     def same_noise(self) -> bool:
         """Whether equal texts become equal: always, as nothing is drawn."""
         return True
-
-    @property
-    def scoped(self) -> bool:
-        """Whether documents need scopes; none do."""
-        return False
 
     def reader(self) -> Channel:
         """Return what this process prepared."""
@@ -264,7 +259,7 @@ class Denoiser:
         counts.tokens_written += write_text(
             tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, role, actions, guessed,
             wording.words, wording.offsets, wording.records, forms, wording.masks, wording.mask_offsets, True, False,
-            KINDS, LOWER, out, offsets, NO_SURROGATES.text, NO_SURROGATES.offsets,
+            KINDS, LOWER, out, offsets, NO_SPAN_TEXTS.text, NO_SPAN_TEXTS.offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 
@@ -348,11 +343,11 @@ class Denoiser:
 
 
 _MASKS = re.compile(b"|".join(re.escape(mask.encode()) for mask in MASKS))
-_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]|\b[A-Z][A-Z0-9_]*_[0-9A-F]{12}\b")
+_WRITTEN_FOR_SPANS = re.compile(rb"\[[a-z][a-z0-9_]*\]")
 
 
 def written_for_spans(tokens: Tokens) -> list[tuple[int, int]]:
-    """Return where masks and pseudonyms of spans begin and end in the data of released texts."""
+    """Return where masks of spans begin and end in the data of released texts."""
     return _places(_WRITTEN_FOR_SPANS, tokens)
 
 

@@ -143,7 +143,7 @@ FLOWS = (
         mechanism: name=mechanism
         budget: *
         text: *
-        spans: * find=spans columns=spans_from key=pseudonym_key
+        spans: * find=spans
         length: * epsilon=length_epsilon
         key: path=key environment=key_environment test=test_key
         ledger: * path=ledger
@@ -186,10 +186,9 @@ PREVIEW = """
     mechanism: name=mechanism
     budget: risk risk_text
     text: *
-    spans: * find=spans columns=spans_from key=pseudonym_key
+    spans: * find=spans
     length: * epsilon=length_epsilon
     key: path=key
-    ledger: unit
 """
 """The options of ``preview``, which is no step of a file."""
 ADDED: Registry[Flow] = Registry("flow")

@@ -17,10 +17,9 @@ from corpusveil.errors import DataError, PackageError, UserError
 from corpusveil.language.context_risk import context_risk
 from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.ledger.units import documents_of
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.risk import word_risk
-from corpusveil.pipelines.resolve import at_risk, beside, mechanism_of, release_of
+from corpusveil.pipelines.resolve import at_risk, mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed, rules
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
@@ -43,8 +42,8 @@ ROWS = 200
 """The number of rows of the first shard in which texts are sought; empty texts are skipped."""
 SHOWN = 400
 """Characters of each text."""
-Row: TypeAlias = tuple[str, object, str, Sequence[str]]
-"""A text with its identity, its unit, and the values of its row that are spans of it."""
+Row: TypeAlias = tuple[str, object]
+"""A text with its identity."""
 PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing was spent."
 
 
@@ -142,10 +141,9 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     text, and for settings that no release can have.
     """
     corpus = needed(settings.corpus, "corpus")
-    unit, spans_from = beside(settings)
-    columns = Columns(corpus.text, corpus.id, separator=corpus.separator, unit=unit, spans_from=tuple(spans_from))
+    columns = Columns(corpus.text, corpus.id, separator=corpus.separator)
     rows = _first_rows(settings, columns)
-    texts = pa.array([text for text, *_ in rows], pa.large_string())
+    texts = pa.array([text for text, _ in rows], pa.large_string())
     key = Key.generate() if settings.key.path is None else Key.load(settings.key.path)
     named = "A throwaway key: the next preview will differ." if settings.key.path is None else (
         f"Key {settings.key.path}."
@@ -157,7 +155,7 @@ def drawn(
     settings: Settings, epsilons: Sequence[float], rows: Sequence[Row], sample: pa.Array,
     column: str, key: Key, key_in_words: str, watch: Watch | None = None,
 ) -> Preview:  # fmt: skip
-    """Privatize rows of text, identity and unit under a key; look for unknown words in the whole ``sample``."""
+    """Privatize rows of text and identity under a key; look for unknown words in the whole ``sample``."""
     model, risk, output, budget = None, None, settings.output, settings.budget
     if settings.store is None:
         output, budget = OutputSettings(path="-", accept_no_guarantee=True), None
@@ -169,8 +167,8 @@ def drawn(
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
     if watch is not None:
         tell_doubts(first, sample.slice(0, TEXTS), watch)
-    before, ids, units, known = (list(column) for column in zip(*rows, strict=True))
-    documents = Documents(pa.array(before, pa.large_string()), ids, column, scopes=units, known=known)
+    before, ids = (list(column) for column in zip(*rows, strict=True))
+    documents = Documents(pa.array(before, pa.large_string()), ids, column)
     doing = "drawing" if settings.store is None else "looking for passages"
     shown: list[Drawn] = []
     for epsilon in every:
@@ -213,13 +211,9 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
     first: list[Row] = []
-    with reading(task, columns.drawn, aside=refuse) as shard:
+    with reading(task, columns, aside=refuse) as shard:
         for batch in shard.batches:
-            documents = documents_of(batch, columns, name, task)
-            texts, units = batch.texts.to_pylist(), documents.scopes
-            known = documents.known or [()] * len(texts)
-            ids = batch.identities(name, task.relative)
-            rows = zip(texts, ids, units or [""] * len(texts), known, strict=True)
+            rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
             first += [row for row in rows if row[0] and row[0].strip()]
     if not first:
         raise DataError(

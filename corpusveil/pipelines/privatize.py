@@ -12,7 +12,6 @@ from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.nested import Path
 from corpusveil.storage.records import Records
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.fit import Unknown
@@ -43,7 +42,7 @@ def privatize(
     _note(plan, later)
     if announced:
         _note_rows(plan, later)
-        announce(release, later, plan.run.reads.columns.path, explain=explain)
+        announce(release, later, explain=explain)
         if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
@@ -53,8 +52,8 @@ def privatize(
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = dataclasses.replace(
-        plan.run, debug=debug, watch=watch.shards, begun=later.begin, tell=later.warn,
-        look=lambda batch: tell_first(batch, plan.run.reads.columns.path, release, later),
+        plan.run, debug=debug, watch=watch.shards, begun=later.begin,
+        look=lambda batch: tell_first(batch, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, plan, watch)
     return outcome
@@ -127,18 +126,18 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     page = f" and {public_page(output)}" if plan.run.writes.page else ""
     watch.say(f"to publish: {output}{page}; never {plan.run.writes.private.url}, the private records")
     if columns.keeps:
-        names = "every other column" if columns.others == "keep" else listed(columns.whole)
-        watch.say(f"copied in the clear: {names}{f', but for {columns.text}' if columns.path else ''}")
+        names = "every other column" if columns.others == "keep" else listed(columns.keep)
+        watch.say(f"copied in the clear: {names}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
     if (own := plan.own_key) is not None:
         watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 
 
-def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, explain: bool = False) -> None:
+def announce(release: AnyRelease, watch: Watch, *, explain: bool = False) -> None:
     """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
 
-    Without a guarantee, always print why there is none. ``path`` is that of texts within a column.
+    Without a guarantee, always print why there is none.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
@@ -148,7 +147,7 @@ def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, exp
         watch.say(f"Guarantee: {release.in_brief()}")
         for line in guarantee.notes if explain else ():
             watch.say(f"- {line}")
-        watch.say(f"Disclosed: {'; '.join((*guarantee.disclosed, *(() if path is None else (path.disclosed(),))))}.")
+        watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
         return
     mechanism, budget = release.mechanism, release.budget
     if budget.per == "token":
@@ -167,9 +166,6 @@ def announce(release: AnyRelease, watch: Watch, path: Path | None = None, *, exp
         watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")
     for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
-    if path is not None:
-        watch.say(path.is_alone())
-        guarantee = dataclasses.replace(guarantee, disclosed=(*guarantee.disclosed, path.disclosed()))
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
         watch.say("Every condition is in the manifest, as guarantee_in_words.")

@@ -27,14 +27,12 @@ from corpusveil.jobs.local import Local
 from corpusveil.language.denoise import Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import chosen, scope_of
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import ended, validated
-from corpusveil.recognizers.row_values import values_of_rows
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import ENGLISH, SCHEME
@@ -52,7 +50,7 @@ from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
-from corpusveil.transforms.table import chunks_of, denoise_frame, known_column, plain_texts
+from corpusveil.transforms.table import chunks_of, denoise_frame, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
@@ -159,14 +157,10 @@ def _previewed(
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
-    rows_of = there[:TEXTS] if frame.places is None else frame.places.rows[there[:TEXTS]].tolist()
     key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
     used, made = key or Key.generate(), list[Preview]()
     for settings, epsilons in ways:
-        columns = [known_column(frame, name) for name in settings.spans.columns]
-        values = values_of_rows([chosen(column, rows_of) for column in columns]) or [()] * TEXTS
-        before = sample.slice(0, TEXTS).to_pylist()
-        rows = [(content, str(number), "", values[number]) for number, content in enumerate(before)]
+        rows = [(content, str(number)) for number, content in enumerate(sample.slice(0, TEXTS).to_pylist())]
         made.append(drawn(settings, epsilons, rows, sample, text, used, ""))
     return made[0].beside(made[1:], key_in_words)
 
@@ -282,11 +276,10 @@ def _run(
     keep: str | Sequence[str], separator: Separator, corpus: str | None, root: Address | None, ledger: Ledger | None,
     unit: Units, on_bad_rows: OnBadRows,
 ) -> Run:  # fmt: skip
-    """Return the run of a call, whose columns are also those that drawing reads beside the text."""
-    scope, at = scope_of(unit, scoped=require_release(release).scoped), None if root is None else files.as_text(root)
-    scope_column = None if scope is None else scope.column
-    columns = Columns.of(text, id, keep, separator, scope_column, release.spans_from)
-    spending = require_ledger(ledger, unit, corpus, scoped=release.scoped)
+    """Return the run of a call."""
+    require_release(release)
+    columns, at = Columns.of(text, id, keep, separator), None if root is None else files.as_text(root)
+    spending = require_ledger(ledger, unit, corpus)
     return Run(release, CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows), writes, spending=spending)
 
 

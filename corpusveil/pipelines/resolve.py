@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.ledger.caps import Caps, Spending
-from corpusveil.ledger.units import scope_of, units_of
+from corpusveil.ledger.caps import Spending
+from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import load_store
@@ -68,7 +68,7 @@ def _public_texts(settings: Settings, url: str) -> list[str]:
     corpus, texts = settings.corpus, list[str]()
     columns = Columns("text") if corpus is None else Columns(corpus.text, separator=corpus.separator)
     for task in plan(find_shards([url]), None, None):
-        with reading(task, columns.drawn, aside=refuse) as shard:
+        with reading(task, columns, aside=refuse) as shard:
             for batch in shard.batches:
                 texts += [text for text in batch.texts.to_pylist() if text]
                 if sum(map(len, texts)) > MOST_TEXT:
@@ -88,15 +88,13 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     own = None if named else own_key(settings)
     is_again, key = own is not None and own.exists(), key_of(settings.key, own)
     release, spending = release_of(settings, key, choose), None
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator, *beside(settings))
+    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator)
     if own is not None and make_key:
         if (kept := keep(key, own)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
         home.note_output(own, output.path, corpus.input)
     if ledger is not None and ledger.path is not None:
-        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
-        units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", over_cap=ledger.over_cap)
+        spending = Spending(ledger.path, ledger.cap, units_of(ledger.unit), corpus.name or "", ledger.over_cap)
     columns = dataclasses.replace(columns, marked=settings.store is not None and settings.store.mark_source)
     reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
     writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)
@@ -118,15 +116,12 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
         )  # fmt: skip
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    pseudonyms, own = None, settings.spans.key
-    if own is not None:  # sent to workers as its place where the release's key is
-        pseudonyms = Key.load(own) if key.place is None else Key.at("path", own)
     risk = None if budget.risk is None else choose(settings, mechanism)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     return Release(
         mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key=key,
         collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
-        length=settings.length.chosen(), spans=settings.spans.policy(), pseudonyms=pseudonyms, risk=risk,
+        length=settings.length.chosen(), spans=settings.spans.policy(), risk=risk,
     )  # fmt: skip
 
 
@@ -134,14 +129,6 @@ def mechanism_of(settings: Settings) -> Mechanism:
     """Return the mechanism of the settings, on its space."""
     chosen, space = needed(settings.mechanism, "mechanism"), needed(settings.space, "space")
     return make(chosen.name, load_space(space.path), **chosen.parameters)
-
-
-def beside(settings: Settings) -> tuple[str | None, list[str]]:
-    """Return the column of the unit within which pseudonyms are equal, if any, and the columns that spans are from."""
-    spans = settings.spans.policy()
-    unit = None if settings.ledger is None else settings.ledger.unit
-    scope = scope_of(unit, scoped=spans is not None and spans.scoped)
-    return None if scope is None else scope.column, settings.spans.columns
 
 
 def own_key(settings: Settings) -> Path:
@@ -181,7 +168,6 @@ def refuse_published(settings: Settings) -> None:
         "the private records": [records_of(output)],
         "the file of schedule.metrics": [settings.schedule.metrics],
         "the key": [settings.key.path or str(own_key(settings))],
-        "the key of pseudonyms": [settings.spans.key],
         "the file of terms": map(terms_path, settings.spans.find),
         "the ledger": [] if ledger is None else [ledger.path],
     }

@@ -7,11 +7,9 @@ from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from corpusveil.display import several
-from corpusveil.storage.nested import Path
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.storage.values import beside
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -71,16 +69,14 @@ def tell_unknown(unknown_share: float | None, watch: Watch, unknown: Unknown | N
         watch.confide(line)
 
 
-def tell_first(batch: Batch, path: Path | None, release: AnyRelease, watch: Watch) -> None:
-    """Tell what the first rows show: doubts about their texts, what is released beside texts within a column."""
+def tell_first(batch: Batch, release: AnyRelease, watch: Watch) -> None:
+    """Tell what the first rows show: doubts about their texts, and ids that several of them share."""
     tell_doubts(release, batch.texts, watch)
     if batch.ids is not None and release.duplicates == "independent" and len(set(batch.ids)) < len(batch.ids):
         watch.warn(
             f"warning: the first {len(batch.ids):,} rows have {several(len(set(batch.ids)), 'different id')}. Equal "
             "texts with the same id get equal noise, which shows that they are equal; give each row an id of its own."
         )
-    if path is not None and (names := beside(batch, path)):
-        watch.warn(f"Beside these texts, the first rows have, released in the clear: {names}.")
 
 
 def tell_doubts(release: AnyRelease, texts: pa.Array, watch: Watch) -> None:

@@ -32,8 +32,8 @@ TAG_KEY_BYTES = 32
 _AT_ONCE = 1 << 14
 """Blocks that are encrypted at once: they stay in the cache."""
 
-MECHANISM, RESAMPLE, NOISE, TERM, SURROGATE, LENGTH, FILLER, EXCHANGE = 1, 2, 3, 4, 5, 6, 7, 8
-"""Purposes of draws. A number is never given a second meaning."""
+MECHANISM, RESAMPLE, NOISE, TERM, LENGTH, FILLER, EXCHANGE = 1, 2, 3, 4, 6, 7, 8
+"""Purposes of draws. A number is never given a second meaning; 5 had one until version 0.5."""
 
 _scratch = Scratch()
 
@@ -63,11 +63,6 @@ def encode_id(identity: Any) -> bytes:
     raise BadTypeError(
         f"A document id is of type {type(identity).__name__}; give text, bytes, numbers, dates or UUIDs."
     )
-
-
-def with_values(identity: Any, values: Sequence[str]) -> bytes:
-    """Return the id of a document whose masks depend on further values: with others its words have other places."""
-    return b"".join(map(_prefixed, (encode_id(identity), *map(_utf8, values))))
 
 
 def _utf8(name: str) -> bytes:
@@ -157,7 +152,7 @@ def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) 
         out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _counter_runs(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
         document = documents[t]

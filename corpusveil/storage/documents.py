@@ -16,11 +16,9 @@ class Documents:
 
     Attributes:
         texts: Arrow strings [D]; null where there is no text.
-        identities: [D], what names each document: text, bytes, a number, (corpus, path, row), or (id, places within).
+        identities: [D], what names each document: text, bytes, a number, or (corpus, path, row).
         column: the name of the text column, on which noise depends, too.
         values: the columns of units by name, [D] each, for a ledger.
-        scopes: [D], the units within which pseudonyms are equal; None: of all documents.
-        known: [D], values of each document's row that are spans where they stand in its text; None: no such columns.
         rows: [D], the number of each document's row in ``place``, a file or frame, for sentences.
     """
 
@@ -28,8 +26,6 @@ class Documents:
     identities: Sequence[Any]
     column: str = "text"
     values: Mapping[str, Any] = field(default_factory=dict)
-    scopes: Sequence[str] | None = None
-    known: Sequence[Sequence[str]] | None = None
     rows: Sequence[int] = ()
     place: str = "the texts"
 
@@ -42,7 +38,6 @@ class Documents:
         return Documents(
             self.texts.slice(first, last - first), self.identities[some], self.column,
             {name: _slice(column, first, last) for name, column in self.values.items()},
-            None if self.scopes is None else self.scopes[some], None if self.known is None else self.known[some],
             self.rows[some], self.place,
         )  # fmt: skip
 
@@ -54,8 +49,7 @@ class Documents:
         at = np.flatnonzero(np.asarray(there)).tolist()
         return Documents(
             self.texts.filter(there), chosen(self.identities, at), self.column,
-            {name: chosen(column, at) for name, column in self.values.items()}, chosen(self.scopes, at),
-            chosen(self.known, at), chosen(self.rows, at), self.place,
+            {name: chosen(column, at) for name, column in self.values.items()}, chosen(self.rows, at), self.place,
         )  # fmt: skip
 
 

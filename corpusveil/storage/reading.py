@@ -100,25 +100,23 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     if lost := partitions(shards):
         if columns.others != "keep":
             names = _first_names(shards, columns.separator)
-            lost = [name for name in columns.drawn.named if name in lost and name not in names]
+            lost = [name for name in columns.named if name in lost and name not in names]
         if lost:
             raise ConflictError(
                 f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
                 "or write these values into the files."
             )
     if columns.others == "keep" and not source.rows_differ:
-        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.column))
+        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.text))
         columns = dataclasses.replace(columns, keep=keep, others="refuse")
     elif columns.others == "keep" and not target.rows_differ:
         raise ConflictError(
             f"keep all: each line of JSON can have other fields, and every row of {(suffix or '')[1:]} has the same "
             "columns; name the columns to keep, or choose an output of JSON lines."
         )
-    if columns.others == "keep" and (read := [*([] if columns.unit is None else [columns.unit]), *columns.spans_from]):
-        raise ConflictError(f"keep all: {listed(read)}: this is read by its name; name the columns to keep.")
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
-    source.check(columns.drawn)
+    source.check(columns)
     target.check(columns.written)
     return columns
 
@@ -179,7 +177,7 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     """Return the rows of a task that lack what the run needs, ascending; they are read for that alone."""
     if columns.needs is None:
         return []
-    asked = dataclasses.replace(columns, keep=columns.needs.columns, others="drop", unit=None, needs=None)
+    asked = dataclasses.replace(columns, keep=columns.needs.columns, others="drop", needs=None)
     with reading(task, asked, aside=skip) as shard:
         lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
     return [lacking[number] for number in sorted(lacking)]

@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from corpusveil.choices import SEPARATORS, Others, Separator
 from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice, of_other_type
-from corpusveil.storage.nested import Path, Places, column_of, path_of
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -45,8 +44,6 @@ class Needs(Protocol):
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    ``text`` can be a path to texts within a ``column``, which is written whole. Within a ``unit``, a column that is
-    read, and written only if it is kept, pseudonyms are equal; those of ``spans_from`` are read likewise.
     Rows that lack what the run ``needs`` are set aside.
     ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
     (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
@@ -58,17 +55,12 @@ class Columns:
     keep: tuple[str, ...] = ()
     others: Others = "drop"
     separator: Separator = "comma"
-    unit: str | None = None
-    spans_from: tuple[str, ...] = ()
     needs: Needs | None = None
     marked: bool = False
     """Whether a column ``SOURCE`` that says *public* is written beside the text, which is then a passage."""
 
     @classmethod
-    def of(
-        cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma",
-        unit: str | None = None, spans_from: Sequence[str] = (),
-    ) -> Columns:  # fmt: skip
+    def of(cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma") -> Columns:
         """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
         if not isinstance(keep, Iterable):
             raise of_other_type("keep", keep, "the names of columns, or 'all'")
@@ -77,26 +69,14 @@ class Columns:
         if every and len(keep) > 1:
             raise ColumnError("keep all: this keeps every other column; leave the other names out.")
         names = () if every else tuple("all" if name == '"all"' else name for name in keep)
-        path = path_of(text)
-        if path is not None and path.has_fields:
-            if not every and path.column not in names:
-                raise ColumnError(
-                    f"text {text}: what else {path.column} has would be released in the clear; remove what is private "
-                    f"there, and then keep {path.column}."
-                )
-            names = tuple(name for name in names if name != path.column)
-        return cls(text, id, names, "keep" if every else "drop", separator, unit, tuple(spans_from))
+        return cls(text, id, names, "keep" if every else "drop", separator)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
             raise not_a_choice("separator", self.separator, SEPARATORS)
-        if self.column in self.keep:
-            raise ColumnError(f"{self.column}: the text column cannot be kept in the clear; keep other columns.")
-        if self.column == self.unit:
-            raise ColumnError(f"unit {self.unit}: this column has the text; name another column.")
-        if self.column in self.spans_from:
-            raise ColumnError(f"spans_from {self.column}: this column has the text; name another column.")
-        if self.marked and SOURCE in (self.column, *self.keep):
+        if self.text in self.keep:
+            raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
+        if self.marked and SOURCE in (self.text, *self.keep):
             raise ColumnError(f"mark_source: there is a column {SOURCE} already; keep others, or do not mark.")
         if self.marked and self.others == "keep":
             raise ColumnError("mark_source: keep all may keep a column of this name; name the columns to keep.")
@@ -105,16 +85,9 @@ class Columns:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; what separates cells only if it is not the default."""
-        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else self.whole}
-        fields |= {} if self.unit is None else {"unit": self.unit}
+        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
         fields |= {SOURCE: PUBLIC} if self.marked else {}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
-
-    @property
-    def drawn(self) -> Columns:
-        """The columns that drawing reads: the unit, and those that spans are from, are kept."""
-        unit = () if self.unit is None else (self.unit,)
-        return dataclasses.replace(self, keep=tuple(dict.fromkeys((*self.keep, *unit, *self.spans_from))))
 
     @property
     def written(self) -> Columns:
@@ -126,34 +99,19 @@ class Columns:
         return dataclasses.replace(self, keep=tuple(name for name in self.keep if name not in names))
 
     @property
-    def path(self) -> Path | None:
-        """The path to the texts within ``column``; None if they are its values."""
-        return path_of(self.text)
-
-    @property
-    def column(self) -> str:
-        """The top-level column that is the text, or has texts within it."""
-        return column_of(self.text)
-
-    @property
-    def whole(self) -> list[str]:
-        """The columns that are written whole: one with texts within, and those that are kept."""
-        return [*([] if self.path is None else [self.column]), *self.keep]
-
-    @property
     def keeps(self) -> bool:
         """Whether anything beside the text is kept."""
-        return bool(self.whole) or self.others == "keep"
+        return bool(self.keep) or self.others == "keep"
 
     def beside(self, names: Sequence[str]) -> list[str]:
         """Return those of a file's columns that are neither the text nor kept, each once."""
-        kept = set(names) if self.others == "keep" else {self.column, *self.keep}
+        kept = set(names) if self.others == "keep" else {self.text, *self.keep}
         return [name for name in dict.fromkeys(names) if name not in kept]
 
     @property
     def named(self) -> list[str]:
         """The names of all columns that are read, each once."""
-        return list(dict.fromkeys([self.column, *([] if self.id is None else [self.id]), *self.keep]))
+        return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
 
 
 def refuse_others(names: Sequence[str], columns: Columns, file: str) -> None:
@@ -186,7 +144,7 @@ class Batch:
 
     ``numbers`` are their numbers in the input, ``texts`` large_string [N] with nulls where a row has no text, ``ids``
     what the id column says, ``kept`` arrays [N] of the kept columns; ``stop`` is the number of the input row after the
-    batch. If texts lie within a column, D are at ``places``, and ``whole`` returns that column [N] with other texts.
+    batch.
     """
 
     stop: int
@@ -195,22 +153,10 @@ class Batch:
     ids: list[str | int] | None = None
     kept: list[pa.Array] = field(default_factory=list)
     bad: list[BadRow] = field(default_factory=list)
-    places: Places | None = None
-    whole: Callable[[pa.Array], pa.Array] = field(default=lambda texts: texts)
 
     def identities(self, corpus: str, path: str) -> list[Any]:
-        """Return what identifies each text: the id, else the corpus, the file's path in it, and the row; its place."""
-        rows = list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
-        return rows if self.places is None else self.places.identities(rows)
-
-    def of_texts(self, column: pa.Array) -> pa.Array:
-        """Return for each text the value of a column [N]."""
-        return column if self.places is None else column.take(pa.array(self.places.rows))
-
-    @property
-    def rows(self) -> list[int]:
-        """The number of each text's row in the input."""
-        return self.numbers if self.places is None else [self.numbers[row] for row in self.places.rows.tolist()]
+        """Return what identifies each text: the id, else the corpus, the file's path in it, and the row."""
+        return list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
 
     def leave_out(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> int:
         """Take the rows of these input numbers out of the batch; return how many were in it."""
@@ -219,21 +165,10 @@ class Batch:
             return 0
         mask = pa.array(stay)
         self.numbers = [number for number, here in zip(self.numbers, stay, strict=True) if here]
-        if self.places is None:
-            self.texts = self.texts.filter(mask)
-        else:
-            self._leave_out_texts(self.places, stay, mask)
+        self.texts = self.texts.filter(mask)
         self.ids = None if self.ids is None else [id for id, here in zip(self.ids, stay, strict=True) if here]
         self.kept = [column.filter(mask) for column in self.kept]
         return int(stay.size - stay.sum())
-
-    def _leave_out_texts(self, places: Places, stay: npt.NDArray[np.bool_], mask: pa.Array) -> None:
-        """Take the texts within rows out of the batch; ``whole`` still fills all rows, and then leaves some out."""
-        inside, whole = stay[places.rows], self.whole
-        at = np.cumsum(inside) - 1
-        self.whole = lambda texts: whole(texts.take(pa.array(at, mask=~inside))).filter(mask)
-        self.texts = self.texts.filter(pa.array(inside))
-        self.places = Places((np.cumsum(stay) - 1)[places.rows[inside]], places.within[inside])
 
 
 def cut(

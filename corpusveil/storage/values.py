@@ -17,9 +17,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import ColumnError, listed
-from corpusveil.storage.nested import Path, list_sizes
-from corpusveil.storage.rows import JSON, Batch
+from corpusveil.arrays import Int64
+from corpusveil.errors import ColumnError
+from corpusveil.storage.rows import JSON
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """How many digits of a second a unit has."""
@@ -130,20 +130,10 @@ def string_bytes(texts: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np
     return data, np.frombuffer(bounds, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
 
 
-def beside(batch: Batch, path: Path) -> str:
-    """Return the names of fields beside texts, and beside what they lie in, that rows of a batch have."""
-    whole = as_json(batch.whole(pa.nulls(len(batch.texts), pa.large_string())))
-    values = list(map(orjson.loads, whole.to_pylist()))
-    names = []
-    for many, step in enumerate(path.steps):
-        there = [value for value in values if value is not None]
-        if step is None:
-            values = [item for value in there for item in value]
-        else:
-            others = dict.fromkeys(name for value in there for name in value if name != step)
-            names += [f"{listed(others)} in {path.name(many)}"] if others else []
-            values = [value[step] for value in there]
-    return "; ".join(names)
+def list_sizes(lists: pa.Array) -> Int64:
+    """Return how many elements each list has, 0 for nulls; int64 [N]."""
+    sizes: Int64 = pc.list_value_length(lists).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return sizes
 
 
 def _unsaid(column: pa.Array) -> str | None:

@@ -44,12 +44,11 @@ class ShardFile(contextlib.ExitStack):
         return self._form.writer(self._file, self._columns.written, self._content, self._types, first=first)
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        """Write rows: texts large_string [N], or values with texts within [N], and kept arrays [N].
+        """Write rows: texts large_string [N], and kept arrays [N].
 
         Raises ColumnError for values that the form has no words for.
         """
-        whole = kept if self._columns.path is None else [texts, *kept]
-        self._form.refuse_unsaid(whole, self._columns, self._task.url)
+        self._form.refuse_unsaid(kept, self._columns, self._task.url)
         marks = [pa.repeat(pa.scalar(PUBLIC, pa.string()), len(texts))] * self._columns.marked
         self._writer.write(texts, [*kept, *marks])
 

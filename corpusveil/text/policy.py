@@ -6,7 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from corpusveil.choices import HYPHENS, MARKUPS, NUMBER_POLICIES, POLICIES, Hyphens, Markup, NumberPolicy, Policy
+from corpusveil.choices import HYPHENS, MARKUPS, POLICIES, Hyphens, Markup, Policy
 from corpusveil.errors import BadValueError, not_a_choice
 from corpusveil.text import languages
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, SURROGATE, REPLACE = range(7)
+PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, REPLACE = range(6)
 TOKENIZERS = ("word", "gst", "mst")
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER, SPAN = range(8)
@@ -29,9 +29,6 @@ MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact
 DOCUMENT_LENGTH = "how many tokens a document has"
 """Disclosed under every text policy and mechanism: each input token becomes one output token, or is dropped."""
 COLLOCATION_PLACES = "where collocations were, as far as their replacements show it"
-
-NUMBER_SHAPES = "where numbers are and their shape: the number and places of their digits and letters, and their marks"
-"""Disclosed when surrogates replace numbers."""
 
 _LEFT_IN_THE_CLEAR = {
     "unknown_words": "words outside the vocabulary",
@@ -53,9 +50,7 @@ class TextPolicy:
     * ``resample``: a word drawn from the space's public counts, independent of the token;
     * ``mask``: a fixed public symbol, such as ``[contact]``;
     * ``drop``: nothing;
-    * ``keep``: the token itself, in the clear;
-    * ``surrogate`` (``numbers`` only): random digits and letters in the shape of the number, which is
-      disclosed (``kernel/surrogates.py``).
+    * ``keep``: the token itself, in the clear.
 
     ``layout`` is ``normalize`` (one blank between tokens that were separated) or ``keep`` (white space unchanged);
     ``tokenizer`` is ``word``, or how words are joined to collocations, ``gst`` or ``mst``; ``case`` is
@@ -69,7 +64,7 @@ class TextPolicy:
 
     unknown_words: Policy = "resample"
     stop_words: Policy = "privatize"
-    numbers: NumberPolicy = "resample"
+    numbers: Policy = "resample"
     contacts: Policy = "mask"
     punctuation: Policy = "keep"
     other: Policy = "drop"
@@ -83,9 +78,8 @@ class TextPolicy:
     def __post_init__(self) -> None:
         for name in ROLE_NAMES[1:]:
             value = getattr(self, name)
-            choices: tuple[str, ...] = NUMBER_POLICIES if name == "numbers" else POLICIES
-            if value not in choices:
-                raise not_a_choice(name, value, choices)
+            if value not in POLICIES:
+                raise not_a_choice(name, value, POLICIES)
             if value == "privatize" and name != "stop_words":
                 raise BadValueError(
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
@@ -105,7 +99,7 @@ class TextPolicy:
         """Return the policy code of each role; uint8 [8]."""
         import numpy as np  # the names of profiles, which help shows, need no NumPy
 
-        codes = [PRIVATIZE, *(NUMBER_POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:]), REPLACE]
+        codes = [PRIVATIZE, *(POLICIES.index(getattr(self, name)) for name in ROLE_NAMES[1:]), REPLACE]
         return np.array(codes, dtype=np.uint8)
 
     def parts_stop_words(self) -> bool:
@@ -127,8 +121,6 @@ class TextPolicy:
                 shown.append(f"{words}, as in the input")
             elif value == "mask":
                 shown.append(f"where {words} are (not which)")
-            elif value == "surrogate":
-                shown.append(NUMBER_SHAPES)
         if self.layout == "keep":
             shown.append("white space and line breaks, as in the input")
         else:

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.choices import PSEUDONYMS, TREATMENTS, Pseudonyms, Treatment
+from corpusveil.choices import TREATMENTS, Treatment
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadRowError, BadValueError, not_a_choice
 from corpusveil.text import classes
@@ -250,15 +250,7 @@ class SpanPolicy:
     ``treat`` says by kind, and for all other kinds by ``other``, what is written:
 
     * ``mask`` (the default): the kind, such as ``[name]``;
-    * ``resample``: a word drawn from the space's public counts, independent of the span;
-    * ``surrogate``: random digits and letters in the shape of the span, which is disclosed;
-    * ``pseudonym``: the same label for spans of equal text, such as ``NAME_7F3A1C02D4E6``, or with ``pseudonym:URL`` an
-      entry of a public list, one per line, or ``entry<TAB>count``. This discloses which spans are equal, in the
-      ``corpus`` and in every release under the same key of pseudonyms, or only within a privacy ``unit``, such as a
-      customer, or within a ``document`` (``pseudonyms``).
-
-    ``spans_from`` names columns whose values are spans of the kind ``name`` in the text of their row: each value whole,
-    and its parts of three letters or more, in any case. It works where documents have columns.
+    * ``resample``: a word drawn from the space's public counts, independent of the span.
 
     Spans of the kind ``contact`` are contacts, and have the treatment of the text policy. Raises UserError for a value
     that is none of these.
@@ -266,29 +258,21 @@ class SpanPolicy:
 
     find: Sequence[str | Function] = ("rules",)
     treat: Mapping[str, str] | Iterable[tuple[str, str]] = ()
-    pseudonyms: Pseudonyms = "corpus"
-    spans_from: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        named = (self.spans_from,) if isinstance(self.spans_from, str) else tuple(self.spans_from)
-        if len(set(named)) < len(named) or not all(named):
-            raise BadValueError("spans_from: a column is named twice, or has no name; name each column once.")
-        object.__setattr__(self, "spans_from", named)
         find = (self.find,) if isinstance(self.find, str) or callable(self.find) else tuple(self.find)
         if not all(isinstance(name, (str, Hashable)) for name in find):
             raise BadValueError("spans: a recognizer has to be hashable; give a function.")
-        if not find and not named:
+        if not find:
             raise BadValueError("spans: no recognizer is named; give one, such as rules.")
-        if self.pseudonyms not in PSEUDONYMS:
-            raise not_a_choice("pseudonyms", self.pseudonyms, PSEUDONYMS)
         pairs = dict(self.treat.items() if isinstance(self.treat, Mapping) else self.treat)
         for kind, treatment in pairs.items():
             if not isinstance(kind, str) or not KIND.fullmatch(kind):
                 raise BadValueError("treat: a kind is named in small letters, such as name or phone.")
             if kind == CONTACT_KIND:
                 raise BadValueError("treat: contacts have the treatment of the text policy; set contacts there.")
-            if treatment not in TREATMENTS and not str(treatment).startswith("pseudonym:"):
-                raise not_a_choice(f"treat: {kind}", treatment, (*TREATMENTS, "pseudonym:URL"))
+            if treatment not in TREATMENTS:
+                raise not_a_choice(f"treat: {kind}", treatment, TREATMENTS)
         object.__setattr__(self, "find", find)
         object.__setattr__(self, "treat", tuple(sorted(pairs.items())))
 
@@ -297,26 +281,15 @@ class SpanPolicy:
         """``treat`` as pairs of kind and treatment, sorted."""
         return tuple(self.treat)  # type: ignore[arg-type]
 
-    def of(self, kind: str) -> tuple[Treatment, str | None]:
-        """Return the treatment of a kind, and the address of the list that its pseudonyms are from, if any."""
+    def of(self, kind: str) -> Treatment:
+        """Return the treatment of a kind."""
         treatments = dict(self.pairs)
-        how, _, url = treatments.get(kind, treatments.get(OTHERS, "mask")).partition(":")
-        return how, url or None  # type: ignore[return-value]
+        return treatments.get(kind, treatments.get(OTHERS, "mask"))  # type: ignore[return-value]
 
     @property
     def treatments(self) -> set[str]:
         """The treatments that spans can have."""
-        return {self.of(kind)[0] for kind, _ in (*self.pairs, (OTHERS, ""))}
-
-    @property
-    def scoped(self) -> bool:
-        """Whether pseudonyms are equal within a privacy unit only, so that documents need units."""
-        return self.pseudonyms == "unit" and "pseudonym" in self.treatments
-
-    @property
-    def lists(self) -> list[str]:
-        """The addresses of the public lists that pseudonyms are from."""
-        return sorted({url for kind, _ in self.pairs if (url := self.of(kind)[1])})
+        return {self.of(kind) for kind, _ in (*self.pairs, (OTHERS, ""))}
 
     def in_words(self) -> str:
         """Return the policy in a few words."""
@@ -324,23 +297,10 @@ class SpanPolicy:
             name if isinstance(name, str) else getattr(name, "__qualname__", type(name).__qualname__)
             for name in self.find
         ]
-        names += [f"the values of column {name}" for name in self.spans_from]
         treated = [f"{kind} {how}" for kind, how in self.pairs] or ["mask"]
         return f"found by {', '.join(names)}; {', '.join(treated)}"
 
     def disclosed(self) -> tuple[str, ...]:
         """List what a reader of the output sees of spans, in words."""
-        shown = [
-            "where recognized spans are"
-            if self.treatments == {"resample"}
-            else "where recognized spans are, and their kinds"
-        ]
-        if "surrogate" in self.treatments:
-            shown.append(
-                "the shape of spans under surrogate: the places of digits, letters and blanks, and their marks"
-            )
-        if "pseudonym" in self.treatments:
-            where = {"document": "one document", "unit": "one unit, in all releases under this key of pseudonyms,"}
-            whole = where.get(self.pseudonyms, "all releases under this key of pseudonyms")
-            shown.append(f"which spans of {whole} have equal text, where pseudonyms replace them")
-        return tuple(shown)
+        and_kinds = "" if self.treatments == {"resample"} else ", and their kinds"
+        return (f"where recognized spans are{and_kinds}",)

@@ -15,13 +15,12 @@ from corpusveil.text.output_words import LONG
 from corpusveil.text.utf8 import decode, kind_of, lower_into
 from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
-_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _SURROGATE, _REPLACE = (
+_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _REPLACE = (
     policy.PRIVATIZE,
     policy.RESAMPLE,
     policy.MASK,
     policy.DROP,
     policy.KEEP,
-    policy.SURROGATE,
     policy.REPLACE,
 )
 _NUMBER, _PUNCTUATION, _OTHER, _LONG = policy.NUMBER, policy.PUNCTUATION, policy.OTHER, LONG
@@ -40,19 +39,14 @@ _PACKED, _MOST_PACKED = 8, 255
 
 
 @dataclass(frozen=True, slots=True)
-class Surrogates:
-    """N texts in the place of tokens, ``text[offsets[k]:offsets[k + 1]]``, uint8, int64 [N + 1]: of numbers, ASCII."""
+class SpanTexts:
+    """N texts in the place of spans, ``text[offsets[k]:offsets[k + 1]]``, uint8, int64 [N + 1]."""
 
     text: npt.NDArray[np.uint8]
     offsets: npt.NDArray[np.int64]
 
-    def followed_by(self, others: Surrogates) -> Surrogates:
-        """Return these texts followed by others."""
-        offsets = np.concatenate([self.offsets, others.offsets[1:] + self.offsets[-1]])
-        return Surrogates(np.concatenate([self.text, others.text]), offsets)
 
-
-NO_SURROGATES = Surrogates(np.zeros(0, np.uint8), np.zeros(1, np.int64))
+NO_SPAN_TEXTS = SpanTexts(np.zeros(0, np.uint8), np.zeros(1, np.int64))
 
 
 def role_table(is_stop: npt.NDArray[np.bool_]) -> npt.NDArray[np.uint8]:
@@ -115,20 +109,6 @@ def _copy_wide(source: Any, start: int, end: int, out: Any, at: int) -> int:
     return at + end - start
 
 
-@called
-def _copy_cased(source: Any, start: int, end: int, out: Any, at: int, pattern: int) -> int:
-    """Copy ASCII text in lower case, its first letter or all of them made capitals by a case pattern."""
-    for k in range(start, end):
-        byte = source[k]
-        if pattern != LOWER_CASE and 0x61 <= byte <= 0x7A:
-            byte -= 0x20
-            if pattern == TITLE_CASE:
-                pattern = LOWER_CASE
-        out[at] = byte
-        at += 1
-    return at
-
-
 @compiled
 def enter(words: Any, index: Any, longest: Any, drawn: Any) -> Any:
     """Write ``words`` int32 [K] to ``drawn`` at ``index`` int32 [K]; return how many bytes they have at most.
@@ -163,16 +143,16 @@ def write_text(
     roles: Any, actions: Any, drawn: Any,
     words: Any, word_offsets: Any, records: Any, vocabulary: int, mask_bytes: Any, masks: Any,
     keep_layout: bool, lower_case: bool, kinds: Any, lower: Any,
-    out: Any, out_offsets: Any, number_bytes: Any, numbers: Any,
+    out: Any, out_offsets: Any, span_bytes: Any, spans: Any,
 ) -> int:  # fmt: skip
     """Write the privatized documents to ``out`` uint8 and where each begins to ``out_offsets`` int64 [D + 1].
 
     ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words``,
     ``word_offsets``, ``records``, ``mask_bytes`` and ``masks`` are those of a `Wording`, which has the vocabulary once
-    in lower case only, or three times (as it is, capitalized, all capitals) when ``lower_case`` is off. Of a token that
-    gets a text of its own, a surrogate or that of a span, ``drawn`` is the number of this in ``number_bytes``, from
-    ``numbers`` int64 [N + 1] on. Two words that would touch, because the text between them is dropped or became a word,
-    get a blank between them. The sign in *+1 415 555 0199* goes with its number unless numbers keep their shape.
+    in lower case only, or three times (as it is, capitalized, all capitals) when ``lower_case`` is off. Of a span,
+    ``drawn`` is the number of its text in ``span_bytes``, from ``spans`` int64 [N + 1] on. Two words that would touch,
+    because the text between them is dropped or became a word, get a blank between them. The sign in *+1 415 555 0199*
+    goes with its number unless numbers are kept.
     Returns the number of tokens written.
     """
     lettered = 0  # a bit for each role: what is written has letters
@@ -180,7 +160,7 @@ def write_text(
         itself = actions[number] >= _KEEP
         if actions[number] <= _RESAMPLE or (itself and number != _PUNCTUATION and number != _OTHER):
             lettered |= 1 << number
-    signs = actions[_NUMBER] == _KEEP or actions[_NUMBER] == _SURROGATE
+    signs = actions[_NUMBER] == _KEEP
     single = word_offsets.size - 1
     last = data.size - 1
     at = np.int64(0)
@@ -237,11 +217,8 @@ def write_text(
                     at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
                 else:
                     at += size
-            elif action >= _SURROGATE:
-                first, behind_it = numbers[drawn[t]], numbers[drawn[t] + 1]
-                as_it_is = lower_case or action == _REPLACE
-                pattern = LOWER_CASE if as_it_is else case_pattern(data, start, end, kinds)
-                at = _copy_cased(number_bytes, first, behind_it, out, at, pattern)
+            elif action == _REPLACE:
+                at = _copy(span_bytes, spans[drawn[t]], spans[drawn[t] + 1], out, at)
             elif action == _MASK:
                 at = _copy_wide(mask_bytes, masks[role], masks[role + 1], out, at)
             elif lower_case:

@@ -25,13 +25,12 @@ from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictEr
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of, text_of
+from corpusveil.ledger.units import Unit, texts_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.nested import collected, column_of, path_of, refilled
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, large_strings, not_copied
-from corpusveil.transforms.identities import Beside, checked_identities
+from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import AnyRelease, require_release
 
 MOST_ROWS = 4096
@@ -44,11 +43,10 @@ _OF_DOCUMENTS = (BadRowError, BadTypeError)
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its window, timestamp and pane stay.
 
-    Other fields come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``). ``text`` can be a
-    path into lists and objects, as in ``cv.privatize``. A document is a mapping, a ``beam.Row``, a NamedTuple or a
-    dataclass; one that loses fields becomes a mapping or a ``beam.Row``. ``id`` names
-    the field that identifies a document (text, bytes, a number, a date or a UUID). Two elements with the same id and
-    text get the same output, in any bundle, window or run under the same release.
+    Other fields come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``). A document is a
+    mapping, a ``beam.Row``, a NamedTuple or a dataclass; one that loses fields becomes a mapping or a ``beam.Row``.
+    ``id`` names the field that identifies a document (text, bytes, a number, a date or a UUID).
+    Two elements with the same id and text get the same output, in any bundle, window or run under the same release.
 
     A *bounded* collection takes a ``ledger``, as ``cv.privatize`` does: documents are accounted for, one worker asks
     the ledger and enters what their ``unit`` spends, and only then is anything drawn. That worker needs access to the
@@ -83,10 +81,9 @@ class PrivatizeDocuments(beam.PTransform):
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._handling: dict[str, Any] | None = None
-        if unit is not None and ledger is None and not release.scoped:
+        if unit is not None and ledger is None:
             raise UnsetError("unit: give a ledger that is about this unit.")
-        scope = scope_of(unit, scoped=release.scoped)
-        self._beside = Beside(() if self._spending is None else self._spending.columns, scope, release.spans_from)
+        self._units: Sequence[str] = () if self._spending is None else self._spending.columns
 
     def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
         """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
@@ -104,7 +101,7 @@ class PrivatizeDocuments(beam.PTransform):
         outputs: dict[str, Any] = {}
         good = "good"
         if self._handling is not None:
-            checking = beam.Map(_checked, *self._fields, self._beside, self._kept.keep).with_output_types(kind)
+            checking = beam.Map(_checked, *self._fields, self._units, self._kept.keep).with_output_types(kind)
             options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
             good, bad = options["main_tag"], options["dead_letter_tag"]
             checked = documents | "Check" >> checking.with_exception_handling(**options)
@@ -112,7 +109,7 @@ class PrivatizeDocuments(beam.PTransform):
         admitted = []
         if self._spending is not None:
             admitted = [self._admitted(documents, self._spending)]
-        act = functools.partial(_drawn, self._kernel, dataclasses.replace(self._beside, units=()), self._kept)
+        act = functools.partial(_drawn, self._kernel, self._kept)
         drawing = beam.ParDo(_InBatches(self._fields, act), *admitted)
         private = documents | "Privatize" >> drawing.with_output_types(self._kind(kind))
         return private if self._handling is None else {good: private, **outputs}
@@ -133,7 +130,7 @@ class PrivatizeDocuments(beam.PTransform):
         """Raise UserError if the schema lacks a field, or if an unbounded collection is to be admitted as a whole."""
         if there := _named(documents.element_type):
             text, identity = self._fields
-            for name in (column_of(text), identity, *self._beside.columns, *self._kept.keep):
+            for name in (text, identity, *self._units, *self._kept.keep):
                 if name not in there:
                     raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
@@ -144,8 +141,8 @@ class PrivatizeDocuments(beam.PTransform):
 
     def _admitted(self, documents: Any, spending: Spending) -> Any:
         """Return a side input, which is complete before the first document is drawn: the ledger has admitted all."""
-        account, beside = spending.accounting(self._account), dataclasses.replace(self._beside, scope=None)
-        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account, beside)))
+        account = spending.accounting(self._account)
+        accounting = beam.ParDo(_InBatches(self._fields, functools.partial(_accounted, account, self._units)))
         return beam.pvalue.AsList(
             documents
             | "Whole" >> beam.WindowInto(GlobalWindows())
@@ -168,29 +165,26 @@ class _Batch:
     characters: int = 0
 
     def add(self, document: Any, windowed: Any) -> None:
-        value, identity, texts = _read(document, self.text, self.id)
+        value, identity = _read(document, self.text, self.id)
         self.documents.append(document)
         self.values.append(value)
         self.identities.append(identity)
         self.where.append((windowed.timestamp, windowed.windows, windowed.pane_info))
-        self.characters += sum(len(text or "") for text in texts)
+        self.characters += len(value or "")
 
-    def read(self, beside: Beside) -> Documents:
-        """Return the documents' texts, with the fields that are read beside them."""
-        identities, path = checked_identities(self.identities, self.id), path_of(self.text)
-        flat, places = (self.values, None) if path is None else collected(self.values, path, **_OBJECTS)
-        texts = large_strings(flat, self.text)
-        return beside.documents(texts, identities, self.text, self.field, self.field, places, "a bundle")
+    def read(self, units: Sequence[str] = ()) -> Documents:
+        """Return the documents' texts, with the fields of units."""
+        identities, texts = checked_identities(self.identities, self.id), large_strings(self.values, self.text)
+        return Documents(
+            texts, identities, self.text, {name: self.field(name) for name in units}, range(len(texts)), "a bundle"
+        )
 
     def field(self, name: str) -> list[Any]:
         return [_field(document, name) for document in self.documents]
 
     def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
         """Return the documents with other texts, and of other fields those that are kept."""
-        if (path := path_of(self.text)) is not None:
-            private = refilled(self.values, path, iter(private), **_OBJECTS)
-        column = column_of(self.text)
-        made = [_with(document, column, value) for document, value in zip(self.documents, private, strict=True)]
+        made = [_with(document, self.text, value) for document, value in zip(self.documents, private, strict=True)]
         return made if kept.others == "keep" else [_only(document, kept.named) for document in made]
 
 
@@ -223,15 +217,15 @@ class _InBatches(beam.DoFn):
             yield from self._act(self._batch)
 
 
-def _drawn(kernel: Any, beside: Beside, kept: Columns, batch: _Batch) -> Iterator[WindowedValue]:
-    private, _ = kernel.privatize(batch.read(beside))
+def _drawn(kernel: Any, kept: Columns, batch: _Batch) -> Iterator[WindowedValue]:
+    private, _ = kernel.privatize(batch.read())
     for document, where in zip(batch.with_texts(private.to_pylist(), kept), batch.where, strict=True):
         yield WindowedValue(document, *where)
 
 
-def _accounted(account: Account, beside: Beside, batch: _Batch) -> Iterator[WindowedValue]:
+def _accounted(account: Account, units: Sequence[str], batch: _Batch) -> Iterator[WindowedValue]:
     """Account for documents; the rows travel as streams of Arrow's format, since elements are costly."""
-    yield WindowedValue((b"", packed([account.rows(batch.read(beside))])), MIN_TIMESTAMP, (GlobalWindow(),))
+    yield WindowedValue((b"", packed([account.rows(batch.read(units))])), MIN_TIMESTAMP, (GlobalWindow(),))
 
 
 def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, account: Account) -> bool:
@@ -240,28 +234,26 @@ def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, accoun
     return True
 
 
-def _read(document: Any, text: str, id: str) -> tuple[Any, Any, Sequence[str | None]]:
-    """Return the value of a document with its texts, its id, and the texts. Raises UserError for other types."""
-    value, identity = _field(document, column_of(text)), _field(document, id)
-    if (path := path_of(text)) is not None:
-        return value, identity, collected([value], path, **_OBJECTS)[0]
+def _read(document: Any, text: str, id: str) -> tuple[str | None, Any]:
+    """Return the text of a document, and its id. Raises UserError for other types."""
+    value, identity = _field(document, text), _field(document, id)
     if value is not None and not isinstance(value, str):
         raise BadRowError(f"{text}: the text of a document is not a string; convert it first.")
-    return value, identity, [value]
+    return value, identity
 
 
-def _checked(document: Any, text: str, id: str, beside: Beside, kept: Sequence[str]) -> Any:
+def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequence[str]) -> Any:
     """Return a document that can be accounted for and drawn; it needs no unit if it has no text.
 
     Raises UserError for any other.
     """
-    _, identity, texts = _read(document, text, id)
-    large_strings(texts, text)
-    for name in (*beside.known, *kept):
+    value, identity = _read(document, text, id)
+    large_strings([value], text)
+    for name in kept:
         _field(document, name)
     encode_id(*checked_identities([identity], id))
-    for unit in beside.of_units if any(text is not None for text in texts) else ():
-        text_of(_field(document, unit), Unit(unit, unit), "a document")
+    for unit in units if value is not None else ():
+        texts_of([_field(document, unit)], Unit(unit, unit), [0], "a document")
     return document
 
 
@@ -308,6 +300,3 @@ def _with(document: Any, name: str, text: Any) -> Any:
         return beam.Row(**{**document.as_dict(), name: text})
     replace: Callable[..., Any] | None = getattr(document, "_replace", None)
     return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})
-
-
-_OBJECTS = {"fields": _fields, "with_field": _with}

@@ -27,7 +27,6 @@ from corpusveil.errors import (
     no_column,
     of_other_type,
 )
-from corpusveil.storage.nested import Path, Places, collected, column_of, filled, flat, leaf_type, path_of, refilled
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import is_string, of_own_rows
 from corpusveil.transforms.identities import column_values
@@ -37,20 +36,18 @@ from corpusveil.transforms.identities import column_values
 class Frame:
     """One text column: ``texts``, the values of another ``column``, and ``back`` from private texts, in parts.
 
-    ``column`` is None for texts that have no further columns. Texts within a column lie at ``places`` in ``rows`` rows.
+    ``column`` is None for texts that have no further columns.
     """
 
     texts: pa.Array | pa.ChunkedArray
     back: Callable[[list[pa.Array]], Any]
     column: Callable[[str], Any] | None = None
-    places: Places | None = None
-    rows: int = -1
     dropped: Sequence[Any] = ()
     """The names of what the frame had, and what is given back has not."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
-        return len(self.texts) if self.places is None else self.rows
+        return len(self.texts)
 
 
 Kept = str | Sequence[str]
@@ -181,41 +178,17 @@ def _arrow_column(data: Any, text: str, _: Columns | None = None) -> Frame:
     return Frame(data, back)
 
 
-def _nested_column(data: Any, path: Path) -> Frame:
-    """Return the texts within an Arrow column."""
-    require_text(leaf_type(data.type, path), path.text)
-    chunks = data.chunks if isinstance(data, pa.ChunkedArray) else [data]
-    flats = [flat(chunk, path) for chunk in chunks]
-    before = np.cumsum([0, *map(len, chunks)])
-    rows = [places.rows + first for (_, places), first in zip(flats, before[:-1], strict=True)]
-    within = [np.empty((0, path.steps.count(None)), dtype=np.int64), *(places.within for _, places in flats)]
-
-    def back(parts: list[pa.Array]) -> Any:
-        texts, first, made = pa.chunked_array(parts, flats[0][0].type), 0, []
-        for chunk, (there, _) in zip(chunks, flats, strict=True):
-            mine = texts.slice(first, len(there)).combine_chunks()
-            if isinstance(mine, pa.ChunkedArray):  # a list of strings holds 2 GiB
-                raise cannot_hold(path.text, data.type)
-            made.append(filled(chunk, mine, path.steps))
-            first += len(there)
-        return pa.chunked_array(made, data.type) if isinstance(data, pa.ChunkedArray) else made[0]
-
-    texts = pa.chunked_array([texts for texts, _ in flats], leaf_type(data.type, path))
-    places = Places(np.concatenate([np.empty(0, dtype=np.int64), *rows]), np.concatenate(within))
-    return Frame(texts, back, places=places, rows=len(data))
-
-
 def stays_of(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
     """Return which columns come back, by their places, and the names of all others."""
     if columns.others == "keep":
         return list(range(len(names))), []
-    wanted = [_place(names, name) for name in (columns.column, *columns.keep)]
+    wanted = [_place(names, name) for name in (columns.text, *columns.keep)]
     return sorted(wanted), [name for place, name in enumerate(names) if place not in wanted]
 
 
 def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
-    names, path = data.schema.names, path_of(text)
-    place = _place(names, column_of(text))
+    names = data.schema.names
+    place = _place(names, text)
     stays, dropped = stays_of(names, columns)
 
     def back(made: Any) -> Any:
@@ -224,7 +197,7 @@ def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
             schema = pa.schema([field.remove_metadata() for field in schema])
         return type(made).from_arrays(list(map(of_own_rows, made.columns)), schema=schema)
 
-    column = _arrow_column(data.column(place), text) if path is None else _nested_column(data.column(place), path)
+    column = _arrow_column(data.column(place), text)
     return dataclasses.replace(
         column,
         back=lambda parts: back(data.set_column(place, data.schema.field(place), column.back(parts)).select(stays)),
@@ -267,39 +240,31 @@ def _pandas_series(data: Any, text: str, columns: Columns) -> Frame:
             f"the series would lose its index, {listed(gone)}, and a column that is set from it would have the texts "
             "of other rows: give keep='all' to have the index back, in the clear, or series.reset_index(drop=True)."
         )
-    return _pandas_values(data, text, None, index)
+    return _pandas_values(data, text, index)
 
 
-def _pandas_values(data: Any, text: str, path: Path | None, index: Any) -> Frame:
-    """Return the texts of a Series, or within its lists and dictionaries; those of Arrow are lists of Python here."""
-    kind, places = data.dtype, None
+def _pandas_values(data: Any, text: str, index: Any) -> Frame:
+    kind = data.dtype
     if kind == "category":
         kind = type(kind)(ordered=kind.ordered)  # whose categories are those of the private texts
-    texts = values = data.tolist()
-    if path is not None:
-        values = [None if gone else value for value, gone in zip(values, data.isna(), strict=True)]
-        texts, places = collected(values, path)
+    texts = data.tolist()
 
     def back(parts: list[pa.Array]) -> Any:
         made: Any = _texts(parts)
-        if path is not None:
-            made = refilled(values, path, iter(made))
         if kind == "object":  # each library's mark for a missing text stays
-            made = [before if after is None else after for before, after in zip(data.tolist(), made, strict=True)]
-        if path is not None:
-            made = np.fromiter(made, object, len(made))  # a list of lists would become a table
+            made = [before if after is None else after for before, after in zip(texts, made, strict=True)]
         return type(data)(made, index=index, name=data.name, dtype=kind)
 
-    return Frame(large_strings(texts, text), back, places=places, rows=len(values))
+    return Frame(large_strings(texts, text), back)
 
 
 def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
     names = list(data.columns)
-    place = _place(names, column_of(text))
+    place = _place(names, text)
     index, gone = _index(data, columns)
     of_index = [name for name in data.index.names if name not in names]
     stays, dropped = stays_of(names, columns.without(of_index))
-    series = _pandas_values(data.iloc[:, place], text, path_of(text), data.index)
+    series = _pandas_values(data.iloc[:, place], text, data.index)
 
     def back(parts: list[pa.Array]) -> Any:
         made = data.copy()
@@ -321,20 +286,20 @@ def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
     return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
 
 
-def _polars_series(data: Any, text: str, _: Columns | None = None, path: Path | None = None) -> Frame:
+def _polars_series(data: Any, text: str, _: Columns | None = None) -> Frame:
     if type(data.dtype).__name__ == "Enum":  # whose words are given
         raise cannot_hold(text, "Enum")
     values = data.to_arrow()
     if is_text(values.type) and pa.types.is_dictionary(values.type):
         values = values.dictionary.cast(pa.large_string()).take(values.indices)
-    column = _arrow_column(values, text) if path is None else _nested_column(values, path)
+    column = _arrow_column(values, text)
     return dataclasses.replace(column, back=lambda parts: type(data)(data.name, column.back(parts)).cast(data.dtype))
 
 
 def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
     stays, dropped = stays_of(data.columns, columns)
-    values = data.get_column(data.columns[_place(data.columns, column_of(text))])
-    column = _polars_series(values, text, path=path_of(text))
+    values = data.get_column(data.columns[_place(data.columns, text)])
+    column = _polars_series(values, text)
 
     def back(made: Any) -> Any:
         return made.with_columns(map(_of_own_rows, made.iter_columns()))

@@ -15,10 +15,6 @@ import pyarrow as pa
 
 from corpusveil.display import several
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ShapeError, UnsetError, missing_ids, of_other_type
-from corpusveil.ledger.units import Unit, chosen, scopes_of
-from corpusveil.recognizers.row_values import values_of_rows
-from corpusveil.storage.documents import Documents
-from corpusveil.storage.nested import Places
 from corpusveil.storage.values import as_strings
 
 
@@ -199,49 +195,3 @@ def _of_any_type(value: Any) -> Any:
         ):
             return int(value)
     return value
-
-
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """The columns of a row that are read beside its text and id, by name.
-
-    ``units`` are those of a ledger, ``scope`` is the unit within which pseudonyms are equal, and the values of
-    ``known`` are spans where they stand in the text.
-    """
-
-    units: Sequence[str] = ()
-    scope: Unit | None = None
-    known: Sequence[str] = ()
-
-    @property
-    def of_units(self) -> tuple[str, ...]:
-        """The columns of all units, each once."""
-        return tuple(dict.fromkeys((*self.units, *(() if self.scope is None else (str(self.scope.column),)))))
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """All of them, each once."""
-        return tuple(dict.fromkeys((*self.of_units, *self.known)))
-
-    def documents(
-        self, texts: Any, identities: Sequence[Any], text: str, column: Callable[[str], Any],
-        known: Callable[[str], Any], places: Places | None, place: str,
-    ) -> Documents:  # fmt: skip
-        """Return D documents of the column ``text`` in N rows.
-
-        Texts [D] lie at ``places`` in the rows, None: one in each. ``identities`` [N], and the values [N] of a unit's
-        ``column`` and of one of the ``known``, are those of rows; ``place`` is what has them, for sentences. Raises
-        UserError for units within which pseudonyms cannot be equal.
-        """
-        rows: Sequence[int] = range(len(texts))
-        of_texts = column
-        if places is not None:
-            identities, rows = places.identities(identities), places.rows.tolist()
-            of_texts = lambda name: chosen(column(name), rows)  # noqa: E731 - a row's value is that of its texts
-        values, scopes, terms = {name: of_texts(name) for name in self.units}, None, None
-        if self.scope is not None:
-            scopes = scopes_of(of_texts(str(self.scope.column)), self.scope, texts, rows, place)
-        if self.known:
-            of_rows = values_of_rows([known(name) for name in self.known])
-            terms = [of_rows[row] for row in rows]
-        return Documents(texts, identities, text, values, scopes, terms, rows, place)

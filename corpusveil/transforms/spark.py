@@ -27,13 +27,11 @@ from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import scope_of
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.nested import column_of, filled, flat, leaf_type, path_of
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.frames import Kept, cannot_hold, not_copied, require_text, stays_of
+from corpusveil.transforms.frames import Kept, not_copied, stays_of
 from corpusveil.transforms.handshake import refuse_other_python
-from corpusveil.transforms.identities import Beside, identities_of
+from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
@@ -62,7 +60,7 @@ def privatize_frame(
     """Privatize the string column ``text`` of a DataFrame; its type and nullability stay.
 
     Other columns come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``); a warning names
-    what was dropped. ``text`` can be a path into arrays and structs, as in ``cv.privatize``.
+    what was dropped.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames, on those of Spark Connect,
@@ -93,22 +91,17 @@ def privatize_frame(
         )
     require_release(release)
     schema = df.schema
-    spending, scope = require_ledger(ledger, unit, corpus, scoped=release.scoped), scope_of(unit, scoped=release.scoped)
-    beside = Beside(() if spending is None else spending.columns, scope, release.spans_from)
+    spending = require_ledger(ledger, unit, corpus)
+    units = () if spending is None else spending.columns
     wanted = Columns.of(text, None, keep)
     stays, dropped = stays_of(schema.names, wanted)
-    path, column = path_of(text), column_of(text)
     if twice := [name for name in schema.names if schema.names.count(name) > 1]:
         raise column_twice(twice[0])
-    for name in dict.fromkeys((column, id, *beside.columns)):
+    for name in dict.fromkeys((text, id, *units)):
         if name not in schema.names:
             raise no_column(name, schema.names)
-    kind = schema[column].dataType.simpleString()
-    if path is not None:
-        from pyspark.sql.pandas.types import to_arrow_type
-
-        require_text(leaf_type(to_arrow_type(schema[column].dataType), path), text)
-    elif kind != "string" and not kind.startswith("string collate "):
+    kind = schema[text].dataType.simpleString()
+    if kind != "string" and not kind.startswith("string collate "):
         raise ColumnError(f"{text}: this column is of type {kind}; cast it to string first.")
     kind = schema[id].dataType.simpleString()
     if kind.startswith(NO_IDS):
@@ -125,10 +118,10 @@ def privatize_frame(
             )
         numbered = numbered.localCheckpoint()  # what is drawn is what was counted, whatever the plan gives next time
         account = spending.accounting(release.account(text))
-        names = list(dict.fromkeys((column, id, *beside.columns)))
+        names = list(dict.fromkeys((text, id, *units)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
-        reader = _Reader(text, id, Beside(beside.units, known=beside.known))
-        chunks = needed.mapInArrow(_accounts(account, names, reader), "chunk binary").toLocalIterator()
+        accounting = _accounts(account, names, _Reader(text, id, units))
+        chunks = needed.mapInArrow(accounting, "chunk binary").toLocalIterator()
         try:
             reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
         except UserError:
@@ -139,7 +132,7 @@ def privatize_frame(
             raise
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
-    run = _batches(release.kernel(), schema.names, _Reader(text, id, Beside((), scope, beside.known)), stays)
+    run = _batches(release.kernel(), schema.names, _Reader(text, id), stays)
     fields = [schema.fields[place] for place in stays]
     if wanted.others != "keep":  # metadata, as of a column of categories, may have values of other rows
         fields = [type(field)(field.name, field.dataType, field.nullable) for field in fields]
@@ -152,16 +145,14 @@ class _Reader:
 
     text: str
     id: str
-    beside: Beside
+    units: Sequence[str] = ()
 
     def documents(self, batch: pa.RecordBatch) -> Documents:
         """Return the documents of a batch. Raises UserError for ids, units and texts that cannot be used."""
-        texts, path, places = batch.column(column_of(self.text)), path_of(self.text), None
+        texts, where = plain_texts(batch.column(self.text), self.text), "a batch of the frame"
         identities = identities_of(batch.column(self.id), self.id)
-        if path is not None:
-            texts, places = flat(texts, path)
-        texts, where = plain_texts(texts, self.text), "a batch of the frame"
-        return self.beside.documents(texts, identities, self.text, batch.column, batch.column, places, where)
+        values = {name: batch.column(name) for name in self.units}
+        return Documents(texts, identities, self.text, values, range(len(texts)), where)
 
 
 def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
@@ -229,21 +220,13 @@ def _batches(
     kernel: Transform, names: list[str], reader: _Reader, stays: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that runs on workers; ``stays`` are the numbers of the columns that are kept."""
-    column, path = column_of(reader.text), path_of(reader.text)
-    place = names.index(column)
+    place = names.index(reader.text)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             named = batch.rename_columns(names)
-            given = named.column(place)
-            kind = given.type if path is None else leaf_type(given.type, path)
-            parts = privatized_parts(kernel, reader.documents(named), kind)
-            if path is not None:
-                if len(parts) > 1:
-                    raise cannot_hold(reader.text, kind)
-                parts = [filled(given, parts[0], path.steps)]
             first = 0
-            for part in parts:
+            for part in privatized_parts(kernel, reader.documents(named), named.column(place).type):
                 private = named.slice(first, len(part)).set_column(place, named.schema.field(place), part)
                 yield private.select(stays)
                 first += len(part)

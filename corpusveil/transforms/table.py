@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -23,7 +22,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, scope_of, texts_of
+from corpusveil.ledger.units import texts_of
 from corpusveil.spaces.installed import shipped_beside
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import (
@@ -37,7 +36,6 @@ from corpusveil.transforms.frames import (
     warn_of_dropped,
 )
 from corpusveil.transforms.identities import (
-    Beside,
     Ids,
     column_values,
     identities_of,
@@ -102,14 +100,10 @@ def privatize(
     function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
     three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
 
-    In a frame, ``text`` can be a path into lists and structs, such as ``messages[].content``. Each text there is a
-    document, identified by its row's id and its place; all around the texts stays as it is, so ``keep`` names it.
-
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
     caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
-    gives its values, one per text. Pseudonyms that are equal within a unit need ``unit`` also without a ledger.
-    ``corpus`` is a name space, for values that are unique in one data set only. Equal
+    gives its values, one per text. ``corpus`` is a name space, for values that are unique in one data set only. Equal
     noise, here or from a file, is spent once.
 
     Raises UserError for texts of any other type; for a column that is missing, is not text or can't hold the private
@@ -121,9 +115,8 @@ def privatize(
     for what, column in {"ids": ids, **(unit if isinstance(unit, Mapping) else {})}.items():
         _require_order(texts, column, what)
     names, values = _units(unit, frame)
-    scoped = require_release(release).scoped
-    spending = require_ledger(ledger, names, corpus, scoped=scoped)
-    return _privatized(frame, release, ids, text, spending, values, scope_of(names, scoped=scoped))
+    require_release(release)
+    return _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)
 
 
 def privatize_table(
@@ -143,8 +136,7 @@ def privatize_table(
             f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
             "cv.privatize."
         )
-    scope = scope_of(None, scoped=require_release(release).scoped)
-    private: T = _privatized(frame, release, ids if id is None else id, text, None, {}, scope)
+    private: T = _privatized(frame, require_release(release), ids if id is None else id, text, None, {})
     return private
 
 
@@ -175,14 +167,13 @@ def _privatized(
     text: str,
     spending: Spending | None,
     values: Mapping[str, pa.Array],
-    scope: Unit | None,
 ) -> Any:
     kernel = release.kernel()
     if chunks := chunks_of(frame.texts):
         warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
 
     units = () if spending is None else spending.columns
-    documents = documents_in(frame, ids, text, Beside(units, scope, release.spans_from), values)
+    documents = documents_in(frame, ids, text, units, values)
     warn_of_repeated([identity for part in documents for identity in part.identities])
     if spending is not None:
         for some in (part.with_text() for part in documents):  # before there is a ledger
@@ -199,7 +190,7 @@ def _privatized(
 
 
 def documents_in(
-    frame: Frame, ids: Ids | None, text: str, beside: Beside, values: Mapping[str, Any]
+    frame: Frame, ids: Ids | None, text: str, units: Sequence[str], values: Mapping[str, Any]
 ) -> list[Documents]:
     """Return the documents of a frame, as many parts as its texts have chunks.
 
@@ -216,8 +207,8 @@ def documents_in(
         return frame.column(name)
 
     identities = identities_of_documents(ids, len(frame), frame.column)
-    known = functools.partial(known_column, frame)
-    whole = beside.documents(frame.texts, identities, text, column, known, frame.places, "the texts")
+    of_units = {name: column(name) for name in units}
+    whole = Documents(frame.texts, identities, text, of_units, range(len(frame)), "the texts")
     made, first = list[Documents](), 0
     for chunk in chunks_of(frame.texts):
         part = whole.part(first, first + len(chunk))
@@ -250,13 +241,6 @@ def denoise_frame(
             done += len(some)
             reached("", done / len(given.texts))
     return given.back(parts or [given.texts])
-
-
-def known_column(frame: Frame, name: str) -> Any:
-    """Return the values of a column whose values are spans of the texts of their row, ``spans_from``."""
-    if frame.column is None:
-        raise ColumnError(f"spans_from: these texts have no columns, so no {name}; give a frame.")
-    return frame.column(name)
 
 
 def _require_order(texts: Any, column: Any, what: str) -> None:
@@ -303,12 +287,9 @@ def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType)
 def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.Array]:
     """Return the function of a column's name, ids and texts, Arrow arrays of equal length, to the private texts.
 
-    Raises UserError, which calls the function ``name``, for a release that needs further columns.
+    Its sentences call it ``name``.
     """
     kernel = require_release(release).kernel()
-    scope_of(None, scoped=release.scoped)  # a function of rows has no unit
-    if release.spans_from:
-        raise ConflictError(f"spans_from: {name} has no further columns; privatize the frame instead.")
 
     def run(column: pa.Array, ids: pa.Array, texts: pa.Array) -> pa.Array:
         names = column.unique().to_pylist() if is_text(column.type) else [""]

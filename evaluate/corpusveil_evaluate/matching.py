@@ -14,7 +14,6 @@ from corpusveil.choices import Separator
 from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards, folder_of
-from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import JSON, Columns
 from corpusveil_evaluate.settings import DOCUMENTS
 
@@ -70,7 +69,6 @@ def match(
     ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
-    refuse_nested(text, "an evaluation matches")
     if text in named:
         raise ColumnError(f"{text}: this is the column with the text; name another column as label or attribute.")
     bad: list[str] = []

@@ -130,8 +130,6 @@ class TestFramesEverywhere:
                               (pd.Series(self.ROWS["body"]), "text"), (self.ROWS["body"], "text")):  # fmt: skip
             made = cv.preview(given, text=column, epsilon=1.0)
             assert made.before == self.ROWS["body"][1:], type(given)
-        made = cv.preview(pd.DataFrame(self.ROWS), text="body", epsilon=1.0, spans_from=["name"])
-        assert made.drawn[0].texts[0].startswith("[name]")
         with refused("unsuitable-data", "no text"):
             cv.preview([None, " "], epsilon=1.0)
         with refused("wrong-type"):

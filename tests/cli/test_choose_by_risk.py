@@ -164,25 +164,3 @@ def test_what_does_not_go_together_is_one_sentence(public: Path, folder: Path) -
     ):  # fmt: skip
         fails(call(public, *options), code, named)
         assert not (folder / "out").exists(), options
-
-
-@pytest.mark.nightly
-def test_a_schedule_has_one_epsilon_for_its_life(public: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It is looked for by the first run alone; each manifest says it, and another risk is refused."""
-    file = save(folder / "s.toml", settings(public, risk=0.6, model=str(public / "model")))
-    out = succeeds("schedule", file, *QUIET).out
-    (folder / "in" / "b.jsonl").write_text(json.dumps({"text": WORDS[3]}) + "\n")
-    save(folder / "s.toml", settings(public, risk=0.9, model=str(public / "model")))
-    fails(["schedule", file, *QUIET], "mismatch", "budget.risk")
-    assert not (folder / "out" / "run-00002" / "manifest.json").exists()
-    save(folder / "s.toml", settings(public, risk=0.6, model=str(public / "model")))
-    out += succeeds("schedule", file, *QUIET).out
-    (folder / "in" / "c.jsonl").write_text(json.dumps({"text": WORDS[4]}) + "\n")
-    monkeypatch.setattr(resolve, "epsilon_for_risk", lambda *_, **__: pytest.fail("looked for again"))
-    out += succeeds("schedule", file, *QUIET).out
-    found = chosen(public, 0.6)
-    assert out.count(found.sentence()) == 3
-    for number in (1, 2, 3):
-        written = manifest(folder / "out" / f"run-{number:05d}")
-        assert written["configuration"]["budget"]["epsilon"] == found.epsilon
-        assert written["risk"] == found.as_dict()

@@ -44,14 +44,13 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "layout": "normalize", "case": "lower", "hyphens": "join", "markup": "words",
         },
         "key": {"path": f"{folder}/release.key"},
-        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
+        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 1e6},
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
             "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
-            "state": f"{folder}/schedule",
         },
     }  # fmt: skip
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from tests.calls import fails, succeeds
-from tests.engines.corpora import WORDS, make_space, write_shard
+from tests.calls import fails
+from tests.engines.corpora import WORDS, make_space
 
 NAMES = ("Zelda Quux", "zelda quux", "Bob Xyzzy", "Ann Frobnitz")
 
@@ -22,8 +22,7 @@ def call(tmp_path: Path) -> list[Any]:
     rows = [{"text": f"{WORDS[at]} {name} {WORDS[at + 1]}!", "id": at} for at, name in enumerate(NAMES)]
     (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "people.txt").write_text("Zelda Quux\nBob Xyzzy\nperson\tAnn Frobnitz\n")
-    for name in ("key", "pseudonyms.key"):
-        cv.Key.generate().save(str(tmp_path / name))
+    cv.Key.generate().save(str(tmp_path / "key"))
     paths = {"--space": "space", "--key": "key", "--output": "out", "--spans": "people.txt"}
     named = [word for option, name in paths.items() for word in (option, str(tmp_path / name))]
     return ["privatize", str(tmp_path / "in.jsonl"), "--mechanism", "ring-geometric", "--epsilon", "1", *named,
@@ -46,28 +45,6 @@ def test_what_terms_are_is_a_keyed_digest(call: list[Any], tmp_path: Path) -> No
     assert first == digests(key) != digests(cv.Key.generate())
     (tmp_path / "people.txt").write_text("Zelda Quux\n")
     assert digests(key) != first
-
-
-def test_pseudonyms_of_a_unit_need_no_ledger(call: list[Any], tmp_path: Path) -> None:
-    """Its column is read, is written only if it is kept; another one is another run."""
-    rows = [{"text": "zelda quux", "id": at, "of": of, "more": at} for at, of in enumerate(["ann", "ben", "ann"])]
-    call[1] = str(write_shard(tmp_path / "units.jsonl", rows))
-    options = ["--treat", "name=pseudonym", "--pseudonym-key", tmp_path / "pseudonyms.key", "--pseudonyms", "unit"]
-    fails([*call, *options], "conflicting-settings", "--unit")
-    fails([*call, *options, "--unit", "text"], "wrong-column", "another column")
-    fails([*call, *options, "--unit", "of", "--keep", "all"], "conflicting-settings", "name the columns")
-    for output, keep in (("out", []), ("kept", ["--keep", "of", "--keep", "more"])):
-        call[call.index("--output") + 1] = str(tmp_path / output)
-        said = succeeds(*call, *options, "--unit", "of", *keep, "--format", "jsonl").out
-        assert "which spans of one unit" in said
-        written = [json.loads(line) for line in next((tmp_path / output / "data").iterdir()).open()]
-        ann, ben, again = (row["text"] for row in written)
-        assert ann == again != ben
-        assert all(text.startswith("NAME_") for text in (ann, ben))
-        assert [row.get("of") for row in written] == (["ann", "ben", "ann"] if keep else [None] * 3)
-    fails([*call, *options, "--unit", "more", *keep, "--format", "jsonl"], "output-in-use", "other columns")
-    at = call.index("--output")
-    assert ann in succeeds("preview", *call[1:at], *call[at + 2 :], *options, "--unit", "of").out
 
 
 def test_a_misspelled_recognizer_is_told_and_nothing_is_written(call: list[Any], tmp_path: Path) -> None:

@@ -159,9 +159,7 @@ def paths() -> Iterator[Call]:
             yield privatize(f"{{damaged}}/{part}-{damage}", space=f"{{damaged}}/{part}-{damage}")
     yield privatize("version", space="{damaged}/version")
     yield privatize("{damaged}/kind", space="{damaged}/kind")
-    finding = ("--spans", "rules", "--treat", "phone=pseudonym", "--pseudonym-key")
     yield privatize("the ledger*[overlapping-paths]", "--ledger", "{output}/L")
-    yield privatize("the key of pseudonyms*[overlapping-paths]", *finding, "{output}/p.key")
     yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")
@@ -177,9 +175,8 @@ def ledgers() -> Iterator[Call]:
         return privatize(said, "--ledger", ledger, *more)
 
     yield privatize("--ledger", "--unit", "id")
-    for cap in ("--cap", "--cap-token", "--cap-ldp"):
-        yield counted("--unit", cap, "1")
-        yield counted(cap, cap, "0", "--unit", "id")
+    yield counted("--unit", "--cap", "1")
+    yield counted("--cap", "--cap", "0", "--unit", "id")
     for unit in ("", "=", "=id", "id=", "content=id"):
         yield counted("unit", "--unit", unit)
     yield counted("unit", "--unit", "id", "--unit", "id=secret")

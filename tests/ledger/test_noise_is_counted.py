@@ -67,12 +67,6 @@ RELEASES: dict[str, list[Release]] = {
         dataclasses.replace(BASE, spans=cv.SpanPolicy(find=[find], treat=treat))
         for find, treat in ((no_spans, {}), (no_spans, {"name": "resample"}), (other_spans, {}))
     ],
-    "pseudonyms": [
-        dataclasses.replace(
-            BASE, spans=cv.SpanPolicy(find=[no_spans], treat={"name": "pseudonym"}), pseudonyms=cv.Key(key)
-        )
-        for key in (TEST_KEY[::-1], TEST_KEY[1:] + TEST_KEY[:1])
-    ],
     "duplicates": [dataclasses.replace(BASE, duplicates=name) for name in DUPLICATES],
     "key": [dataclasses.replace(BASE, key=cv.Key(TEST_KEY[::-1]))],
 }

@@ -16,7 +16,7 @@ from corpusveil.text.folding import composed_text
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import ALL_ROLES, MASKS, POLICIES, ROLE_NAMES, TextPolicy
 from corpusveil.text.text_writer import (
-    NO_SURROGATES,
+    NO_SPAN_TEXTS,
     assign_roles,
     enter,
     output_bound,
@@ -53,7 +53,7 @@ def write(texts: list[str], **fields: Any) -> list[str]:
     written = write_text(
         tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, actions, drawn,
         wording.words, wording.offsets, wording.records, len(VOCABULARY), wording.masks, wording.mask_offsets,
-        keep, lower, KINDS, LOWER, out, offsets, NO_SURROGATES.text, NO_SURROGATES.offsets,
+        keep, lower, KINDS, LOWER, out, offsets, NO_SPAN_TEXTS.text, NO_SPAN_TEXTS.offsets,
     )  # fmt: skip
     assert offsets[-1] <= bound
     assert not out[bound:].any()

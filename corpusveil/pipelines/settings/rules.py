@@ -32,7 +32,6 @@ def needed_of(store: bool) -> tuple[str, ...]:
 NEEDS = {
     "budget.model": "budget.risk",
     "budget.risk_text": "budget.risk",
-    "spans.key": "spans.treat",
 }
 """Settings that mean nothing without another one."""
 
@@ -48,7 +47,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _strategy,
         _ledger,
         _text,
-        _nested,
         _length,
         _spans,
         _engine,
@@ -144,10 +142,9 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("text", "spans", "length"):
         for name in sorted(getattr(settings, section).model_fields_set):
             yield f"{section}.{name}", f"{of_words}; leave either out"
-    for place in ("budget.risk", "budget.strategy", "ledger.cap", "ledger.cap_token"):
+    for place in ("budget.risk", "budget.strategy"):
         if settings.value(place) is not None:
-            over_all = "give {ledger.cap_ldp}, which holds over words and passages"
-            yield place, f"{of_words}; {over_all if 'ledger' in place else 'leave either out'}"
+            yield place, f"{of_words}; leave either out"
     for section in ("mechanism", "denoise"):
         if getattr(settings, section) is not None:
             yield section, f"{of_words}; leave either out"
@@ -176,12 +173,11 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
         return
-    if ledger.path is None and not (ledger.unit and settings.spans.pseudonyms == "unit"):
+    if ledger.path is None:
         yield "ledger.path", "this ledger, which {ledger.unit} and {ledger.cap} are about, is missing; add it"
-    caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
-    if caps and not ledger.unit:
+    if ledger.cap is not None and not ledger.unit:
         unit = "add {ledger.unit}: a column such as customer_id, or content"
-        yield f"ledger.{caps[0]}", f"a cap limits what a privacy unit spends; {unit}"
+        yield "ledger.cap", f"a cap limits what a privacy unit spends; {unit}"
 
 
 def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> Iterator[tuple[str, str]]:
@@ -203,16 +199,9 @@ def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
     spans = settings.spans
     for pair in spans.treat:
         if "=" not in pair:
-            yield "spans.treat", "write KIND=HOW, such as name=pseudonym"
-    if not (spans.find or spans.columns) and (spans.treat or spans.pseudonyms != "corpus" or spans.key):
-        yield "spans.treat", "nothing finds spans; add {spans.find} or {spans.columns}"
-    units = [] if settings.ledger is None else settings.ledger.unit
-    if settings.spans.pseudonyms == "unit" and (len(units) != 1 or units == ["content"]):
-        yield "spans.pseudonyms", "unit: this needs one column whose values are the units; give it as {ledger.unit}"
-    if settings.key.test or settings.spans.key is None or settings.key.path is None:
-        return
-    if settings.spans.key == settings.key.path:
-        yield "spans.key", "this is {key.path}, which could not be destroyed alone; make another key"
+            yield "spans.treat", "write KIND=HOW, such as name=resample"
+    if spans.treat and not spans.find:
+        yield "spans.treat", "nothing finds spans; add {spans.find}"
 
 
 def _length(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -243,12 +232,6 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "schedule.settle", "give a number of up to six digits and one of s, m, h and d, such as 10m"
     if not (settings.schedule.metrics or ".prom").endswith(".prom"):
         yield "schedule.metrics", "name a file that ends in .prom, since a textfile collector reads no other"
-
-
-def _nested(settings: Settings) -> Iterator[tuple[str, str]]:
-    nested = re.search(r"\[\]|^[.].*[.]", settings.value("corpus.text") or "")
-    if nested and settings.denoise is not None:
-        yield "denoise", "this reads only texts of a top-level column, and {corpus.text} is a path; leave it out"
 
 
 def _of_others(settings: Settings) -> list[Section]:

@@ -17,11 +17,9 @@ from corpusveil.choices import (
     Group,
     Hyphens,
     Markup,
-    NumberPolicy,
     OnBadRows,
     OverCap,
     Policy,
-    Pseudonyms,
     Separator,
 )
 from corpusveil.errors import BadTypeError, UserError
@@ -65,8 +63,7 @@ class CorpusSettings(Section):
         "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...", min_length=1,
         start=["reviews.parquet"])
     text: str = key(
-        "The column with the text, or a path such as messages[].content. Each text in the lists and objects of the "
-        "path is a document.", "text", often=True, metavar="COLUMN", start="text")
+        "The column with the text.", "text", often=True, metavar="COLUMN", start="text")
     id: str | None = key("The column that identifies a document.", None, often=True, metavar="COLUMN", start="id")
     keep: list[str] = key(
         'A column to copy to the output in the clear (repeatable); all or *: every column but the text. A column '
@@ -152,9 +149,7 @@ class TextSettings(Section):
         "Unknown words: privatize, resample, mask, drop or keep. They are not in the vocabulary.", "resample",
         metavar="HOW")
     stop_words: Policy = key("Same for function words.", "privatize", metavar="HOW")
-    numbers: NumberPolicy = key(
-        "Same for numbers, or surrogate: random digits in the shape of the number, which is disclosed.", "resample",
-        metavar="HOW")
+    numbers: Policy = key("Same for numbers.", "resample", metavar="HOW")
     contacts: Policy = key("Same for URLs, e-mail, handles.", "mask", metavar="HOW")
     punctuation: Policy = key("Same for punctuation.", "keep", metavar="HOW")
     other: Policy = key("Same for symbols and emoji. Also for control characters.", "drop", metavar="HOW")
@@ -187,27 +182,18 @@ class SpansSettings(Section):
         "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, terms:FILE. rules use "
         "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
         start=["rules", "names"])
-    columns: list[str] = key(
-        "Columns whose values are masked in the text of their row. A value whole, and its parts of three letters or "
-        "more, in any case, as a name. Repeatable.", [], metavar="COLUMN")
     treat: list[str] = key(
-        "How spans of a kind are written: mask, resample, surrogate, pseudonym, or pseudonym:FILE. FILE is a public "
-        "list. other is every kind that is not named. Default: mask. Repeatable.", [], metavar="KIND=HOW")
-    pseudonyms: Pseudonyms = key(
-        "Where equal spans have equal pseudonyms: corpus, unit or document. corpus: in all releases with the same key "
-        "of pseudonyms; unit: there, but only within one {ledger.unit}.", "corpus", metavar="WHERE")
-    key: str | None = key(
-        "The key file of pseudonyms. Not the key of the release, so that it can be destroyed.", None, path=True,
-        metavar="PATH")
+        "How spans of a kind are written: mask or resample. other is every kind that is not named. Default: mask. "
+        "Repeatable.", [], metavar="KIND=HOW")
 
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
-        if not self.find and not self.columns:
+        if not self.find:
             return None
         from corpusveil.text.spans import SpanPolicy
 
         pairs = [(kind, how) for kind, _, how in (pair.partition("=") for pair in self.treat)]
-        return SpanPolicy(find=self.find, treat=pairs, pseudonyms=self.pseudonyms, spans_from=self.columns)
+        return SpanPolicy(find=self.find, treat=pairs)
 
 
 class LengthSettings(Section):
@@ -250,19 +236,15 @@ class LedgerSettings(Section):
 
     path: str | None = key("The URL of the budget ledger (confidential).", None, path=True, metavar="URL")
     unit: list[str] = key(
-        "The privacy unit of the caps: a column, such as customer_id, or 'content' for the text itself. An edited "
-        "text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for each. "
-        "Without a ledger: the unit of {spans.pseudonyms}.", [], metavar="COLUMN")
+        "The privacy unit of {ledger.cap}: a column of strings or whole numbers, such as customer_id, or 'content' for "
+        "the text itself. An edited text is another unit. NAME=COLUMN if the ledger's unit has another name. "
+        "Repeatable: the cap holds for each.", [], metavar="COLUMN")
     cap: float | None = key(
-        "The most that a unit may spend in one metric, over all documents and releases. Another mechanism, parameter "
-        "or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
-    cap_token: float | None = key(
-        "The most that the costliest tokens of a unit's documents may spend in one metric. Set {ledger.cap_ldp} as "
-        "well.", None, gt=0, group="Rarely used")
-    cap_ldp: float | None = key("The most that a unit may spend in nats of plain LDP, over all metrics.", None, gt=0)
+        "The most that a unit may spend, in nats of plain LDP, over all documents and releases in this ledger.", None,
+        gt=0, metavar="NATS")
     over_cap: OverCap = key(
-        "What becomes of units that would exceed a cap: refuse the run, which names them in a private file, or drop "
-        "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
+        "What becomes of units that would exceed {ledger.cap}: refuse the run, which names them in a private file, or "
+        "drop their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
 
 
 class EngineSettings(Section):

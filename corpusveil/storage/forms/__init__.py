@@ -106,7 +106,7 @@ class Writer(abc.ABC):
 
     @abc.abstractmethod
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        """Write rows: texts large_string [N], or values with texts within [N], and kept arrays [N]."""
+        """Write rows: texts large_string [N], and kept arrays [N]."""
 
     @abc.abstractmethod
     def end_block(self) -> None:
@@ -135,8 +135,8 @@ class Form(abc.ABC):
 
     def check(self, columns: Columns) -> None:
         """Raise UserError if the form cannot hold these columns."""
-        kept, path = (columns.keep or (None,))[0], columns.path
-        for option, column in (("id", columns.id), ("text", path and path.text), ("keep", kept)):
+        kept = (columns.keep or (None,))[0]
+        for option, column in (("id", columns.id), ("keep", kept)):
             if column is not None and not self.has_columns:
                 raise ColumnError(
                     f"{option} {column}: plain text has no other columns; leave this out, or use a format that has "
@@ -149,7 +149,7 @@ class Form(abc.ABC):
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
         """Return the types of columns that are written whole; only a form that ``seeks`` may read the file for it."""
-        return [pa.large_string()] * len(columns.whole)
+        return [pa.large_string()] * len(columns.keep)
 
     @abc.abstractmethod
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int: ...
@@ -175,7 +175,7 @@ class Form(abc.ABC):
     def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
         """Raise ColumnError for values of columns that are written whole if the form has no words for them."""
         if self.language:
-            refuse_unsaid(columns.whole, kept, name, self.language)
+            refuse_unsaid(columns.keep, kept, name, self.language)
 
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:

@@ -18,7 +18,6 @@ from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
-from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
 from corpusveil.storage.values import as_strings, joined, string_bytes
 
@@ -146,7 +145,6 @@ def refuse_separator(line: str, name: str, separator: Separator, column: str | N
 
 def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
     """Return the places of the named columns. Raises UserError if one is not there, or there twice."""
-    refuse_nested(columns.text, f"{name} has")
     for column in columns.named:
         if header.count(column) > 1:
             raise ColumnError(f"{name}: the first line names several columns {column!r}; rename them first.")
@@ -233,7 +231,7 @@ class Csv(ByteForm):
         return batch
 
     def header(self, columns: Columns) -> bytes:
-        return _written([columns.column, *columns.keep], MARKS[columns.separator])
+        return _written([columns.text, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         mark, alone = MARKS[columns.separator], not kept

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
-from typing import IO, Any, ClassVar, TypeAlias
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import orjson
@@ -18,10 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, BadRowError, ColumnError, existing
+from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
-from corpusveil.storage.nested import Path, Places, changed
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
 from corpusveil.storage.values import as_json, joined, json_strings, string_bytes
 
@@ -34,10 +32,6 @@ _PLAIN = {str, int, bool, type(None)}
 _SHAPES = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else 32 for byte in range(256))
 _FIRST_LINES = 100
 _LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
-_HOLE = b"\0"
-"""What stands in the place of a text, and nowhere else in JSON, which escapes it."""
-_Texts: TypeAlias = list[tuple[str | None, tuple[int, ...]]]
-"""Texts of a row, with their numbers in the lists there."""
 
 
 def _value(row: Any, column: str) -> Any:
@@ -108,7 +102,7 @@ def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
 
     def picked(row: Any) -> list[Any]:
         if columns.others == "keep":
-            return [{name: value for name, value in row.items() if name != columns.column}]
+            return [{name: value for name, value in row.items() if name != columns.text}]
         return [_value(row, column) for column in columns.keep]
 
     values = picked(row)
@@ -117,18 +111,13 @@ def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
     return [orjson.dumps(value).decode() for value in values]  # as str, because bytes of orjson keep 4 KB each
 
 
-def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[str]]:
-    """Return text, id and kept values of one line; a text that is null stays null. Raises UserError, which says why.
-
-    If texts lie within a column, there can be several, and the first kept value is that column.
-    """
-    texts: _Texts = []
+def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, list[str]]:
+    """Return text, id and kept values of one line; a text that is null stays null. Raises UserError, which says why."""
     try:
         row = _loaded(line)
-        if columns.path is None:
-            texts.append((_value(row, columns.text), ()))
-            if not isinstance(texts[0][0], str | None):
-                raise BadFileError(f"column {columns.text!r} is not text; make it a string.")
+        text = _value(row, columns.text)
+        if not isinstance(text, str | None):
+            raise BadFileError(f"column {columns.text!r} is not text; make it a string.")
         identity = None
         if columns.id is not None:
             identity = _value(row, columns.id)
@@ -138,33 +127,16 @@ def _row(line: bytes, columns: Columns) -> tuple[_Texts, str | int | None, list[
                 raise BadFileError(
                     f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
                 )
-        if not columns.keeps:
-            return texts, identity, []
-        around = [] if columns.path is None else [_around(row, line, columns.path, texts)]
-        return texts, identity, around + _kept(row, line, columns)
+        return text, identity, _kept(row, line, columns) if columns.keeps else []
     except orjson.JSONEncodeError:
         raise BadFileError("nested too deeply; lists and objects can be nested 250 times.") from None
-
-
-def _around(row: Any, line: bytes, path: Path, texts: _Texts) -> str:
-    """Return the JSON of a column with holes in the places of texts, and add these, with where they lie."""
-    if not _is_exact(line):
-        row = _by_number(line, _as_written)
-
-    def take(text: str | None, at: tuple[int, ...]) -> Any:
-        texts.append((text, at))
-        return orjson.Fragment(_HOLE)
-
-    return orjson.dumps(changed(_value(row, path.column), path, take)).decode()
 
 
 def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Sequence[Any], list[list[str]]] | None:
     """Return texts [N], ids [N] and kept columns [N] of rows that are read without a look at each.
 
-    None where texts lie within a column, and where anything could be wrong with a row.
+    None where anything could be wrong with a row.
     """
-    if columns.path is not None:
-        return None
     text, id = columns.text, columns.id
     names = (text, *(() if id is None else (id,)), *columns.keep)
     try:
@@ -195,20 +167,9 @@ def _strings(texts: Sequence[str | None]) -> pa.Array:
     return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
 
 
-def _filled(around: pa.Array, texts: pa.Array) -> pa.Array:
-    """Return JSON [N] with texts large_string [D] in its holes."""
-    pieces: list[Any] = b"\n".join(as_json(around).cast(pa.large_binary()).to_pylist()).split(
-        _HOLE
-    )  # JSON text has no line break either
-    between = map(orjson.dumps, texts.to_pylist())
-    pieces[1:] = chain.from_iterable(zip(between, pieces[1:], strict=True))
-    values = pa.array(b"".join(pieces).split(b"\n") if len(around) else [], pa.large_binary())
-    return pa.ExtensionArray.from_storage(JSON, values.cast(pa.large_string()))
-
-
 def _types(columns: Columns) -> list[pa.DataType]:
     """Return the types of columns that are written whole: JSON text for each, or for all others together."""
-    return [JSON] * (len(columns.whole) + (columns.others == "keep"))
+    return [JSON] * (len(columns.keep) + (columns.others == "keep"))
 
 
 def quoted(texts: pa.Array, before: str, after: str) -> bytes | memoryview:
@@ -229,15 +190,15 @@ class Renderer:
     """Rows as JSON lines."""
 
     def __init__(self, columns: Columns) -> None:
-        self._begin = "{" + orjson.dumps(columns.column).decode() + ":"
+        self._begin = "{" + orjson.dumps(columns.text).decode() + ":"
         self._keep = ["," + orjson.dumps(column).decode() + ":" for column in columns.keep]
-        self._nested, self._whole = columns.path is not None, columns.others == "keep"
+        self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
-        if not kept and not self._nested:
+        if not kept:
             return quoted(texts, self._begin, "}\n")
-        begun = joined(self._begin, as_json(texts)) if self._nested else json_strings(texts, self._begin)
+        begun = json_strings(texts, self._begin)
         values = list(map(as_json, kept))
         if not self._whole:
             named = zip(self._keep, values, strict=True)
@@ -285,7 +246,6 @@ class JsonLines(ByteForm):
 
     def parsed(self, documents: Sequence[bytes], first: int, columns: Columns) -> Batch:
         batch = Batch(first + len(documents))
-        places: list[tuple[int, ...]] = []
         if (sound := _at_once(documents, columns)) is not None:
             batch.numbers = list(range(first, batch.stop))
             texts, identities, kept = sound
@@ -293,23 +253,18 @@ class JsonLines(ByteForm):
             texts, identities, kept = [], [], [[] for _ in _types(columns)]
             for number, line in enumerate(documents, first):
                 try:
-                    inside, identity, values = _row(line, columns)
-                except (BadFileError, BadRowError, ColumnError) as error:
+                    text, identity, values = _row(line, columns)
+                except (BadFileError, ColumnError) as error:
                     batch.bad.append(BadRow(number, str(error), line, type(error)))
                     continue
-                texts += [text for text, _ in inside]
-                places += [(len(batch.numbers), *at) for _, at in inside]
+                texts.append(text)
                 batch.numbers.append(number)
                 identities.append(identity)
                 for column, value in zip(kept, values, strict=True):
                     column.append(value)
         batch.texts = _strings(texts)
         batch.ids = None if columns.id is None else list(identities)
-        whole = [pa.ExtensionArray.from_storage(JSON, pa.array(column, type=pa.large_string())) for column in kept]
-        if columns.path is not None:
-            batch.places = Places.of(places, columns.path.steps.count(None))
-            batch.whole = functools.partial(_filled, whole.pop(0))
-        batch.kept = whole
+        batch.kept = [pa.ExtensionArray.from_storage(JSON, pa.array(column, type=pa.large_string())) for column in kept]
         return batch
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
@@ -16,7 +15,6 @@ from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer
 from corpusveil.storage.forms.jsonlines import Renderer
-from corpusveil.storage.nested import Places, filled, flat, leaf_type
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns, no_id, refuse_others
 from corpusveil.storage.values import VIEWS, as_strings, is_string, with_leaves, within
@@ -56,8 +54,7 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
             if column in schema.names:
                 raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
             raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
-    text = schema.field(columns.column).type
-    text = text if columns.path is None else leaf_type(text, columns.path)
+    text = schema.field(columns.text).type
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
     if columns.id is not None:
@@ -138,10 +135,7 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         left = batch.slice(low, max(0, high - low))
         row = at - batch.num_rows + low
         while left.num_rows:
-            text, places = _texts(left, columns)
-            sizes = pc.binary_length(text).fill_null(0).to_numpy(zero_copy_only=False)
-            if places is not None:
-                sizes = np.bincount(places.rows, sizes, left.num_rows).astype(np.int64)
+            sizes = pc.binary_length(_texts(left, columns)).fill_null(0).to_numpy(zero_copy_only=False)
             sizes = weight + np.cumsum(sizes)
             room = BLOCK_ROWS - row % BLOCK_ROWS
             full = int(np.searchsorted(sizes, BATCH_BYTES)) + 1
@@ -157,12 +151,9 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         yield min(at, stop) - sum(part.num_rows for part in pending), _joined(pending)
 
 
-def _texts(rows: pa.RecordBatch, columns: Columns) -> tuple[pa.Array, Places | None]:
-    """Return the texts of rows as large_string, and where they lie if they lie within a column."""
-    column, places = rows.column(columns.column), None
-    if columns.path is not None:
-        column, places = flat(column, columns.path)
-    return _plain(column).cast(pa.large_string()), places
+def _texts(rows: pa.RecordBatch, columns: Columns) -> pa.Array:
+    """Return the texts of rows as large_string."""
+    return _plain(rows.column(columns.text)).cast(pa.large_string())
 
 
 def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
@@ -175,7 +166,6 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     batch = Batch(first + rows.num_rows)
-    texts, places = _texts(rows, columns)
     why: dict[int, str] = {}
     for name in columns.named:
         column = rows.column(name)
@@ -187,13 +177,10 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
         rows = rows.take(sound)
-        texts, places = _texts(rows, columns)
         batch.numbers = [first + number for number in sound.to_pylist()]
     else:
         batch.numbers = list(range(first, batch.stop))
-    batch.texts, batch.places = texts, places
-    if columns.path is not None:
-        batch.whole = functools.partial(filled, rows.column(columns.column), steps=columns.path.steps)
+    batch.texts = _texts(rows, columns)
     batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
     batch.kept = [rows.column(name) for name in columns.keep]
     return batch
@@ -216,8 +203,7 @@ class ParquetWriter(Writer):
 
     def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
         types = [pa.large_string() if kind == JSON else with_leaves(kind, _plain_type) for kind in kept_types]
-        text = [] if columns.path is not None else [(columns.text, pa.large_string())]
-        self._schema = pa.schema([*text, *zip(columns.whole, types, strict=True)])
+        self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
         keep = list(columns.keep)
         self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
         self._render = Renderer(columns)
@@ -253,11 +239,7 @@ class Parquet(Form):
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
-        types = [with_leaves(schema.field(column).type, _plain_type) for column in columns.whole]
-        if columns.path is not None:  # whose texts are written as large strings
-            none = pa.array([], pa.large_string())
-            types[0] = filled(pa.array([], types[0]), none, columns.path.steps).type
-        return types
+        return [with_leaves(schema.field(column).type, _plain_type) for column in columns.keep]
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         return int(_open(file, name).metadata.num_rows)
@@ -293,7 +275,7 @@ class Parquet(Form):
         parquet = _open(file, name)
         first, *others = parquet.schema_arrow.names
         columns = Columns(text, keep=tuple(others))
-        if first != columns.column or len(set(others)) < len(others):
+        if first != text or len(set(others)) < len(others):
             raise BadFileError(_not_sound(name))
         render = Renderer(columns)
         with sound(_not_sound(name)):
@@ -306,7 +288,7 @@ class Parquet(Form):
             with files.open_read(piece) as file:
                 parquet = _open(file, piece)
                 if writer is None:
-                    types = [parquet.schema_arrow.field(column).type for column in columns.whole]
+                    types = [parquet.schema_arrow.field(column).type for column in columns.keep]
                     writer = self.writer(sink, columns, digest, types)
                 for group in range(parquet.num_row_groups):
                     table = parquet.read_row_group(group, use_threads=False).combine_chunks()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,7 +11,6 @@ from typing import Any
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
     CapError,
-    ConflictError,
     InUseError,
     UnsetError,
     UserError,
@@ -22,8 +20,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.units import UnitsNeeded, units_of
-from corpusveil.recognizers.row_values import known_in
+from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
@@ -108,7 +105,7 @@ class Run:
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
     if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
     called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
-    has received the first batch of rows. ``tell`` receives a warning about all documents.
+    has received the first batch of rows.
     """
 
     release: AnyRelease
@@ -120,7 +117,6 @@ class Run:
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[], Any] | None = None
     look: Callable[[Batch], Any] | None = None
-    tell: Callable[[str], Any] = warnings.warn
 
     def source(self) -> tuple[Sequence[InputShard], CorpusIn]:
         """Return the shards, and how they are read, with the names of all columns and that of the corpus.
@@ -130,13 +126,9 @@ class Run:
         shards = find_shards(self.reads.inputs, self.reads.root)
         columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "quarantine":
-            units = (*(() if self.spending is None else self.spending.units), *units_of(columns.unit))
+            units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if columns.path is not None and self.release.duplicates == "drop":
-            raise ConflictError(
-                f"duplicates = drop leaves out rows, and a row of {columns.text} has several texts; choose same-noise."
-            )
         if self.spending is not None:
             refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
@@ -179,7 +171,7 @@ class Run:
         first: list[Batch] = []
         if (self.begun or self.look) is not None and not files.exists(files.join(writes.url, "manifest.json")):
             aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
-            refuse_first(tasks, columns.drawn, aside, first.append)
+            refuse_first(tasks, columns, aside, first.append)
         if self.look is not None and first:
             self.look(first[0])
         start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
@@ -282,8 +274,8 @@ class _Start:
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         if self.first:
-            batch, known = self.first[0], known_in(self.first[0], job.reads.columns.drawn)
-            names = missed_names(run.release, batch.texts, batch.rows, known)
+            batch = self.first[0]
+            names = missed_names(run.release, batch.texts, batch.numbers)
             unknown = unknown_words(run.release, batch.texts)
             job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
@@ -319,9 +311,8 @@ class _Start:
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
-                tell = run.tell if job.by_place else None
                 try:
-                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
+                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
                 except CapError as error:
                     refused = refusal(error, accounting, tasks, job.records)
                     if spending.over_cap == "refuse":

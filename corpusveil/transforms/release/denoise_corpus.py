@@ -31,7 +31,6 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import InputShard, find_shards
-from corpusveil.storage.nested import refuse_nested
 from corpusveil.storage.reading import reading
 from corpusveil.storage.records import Record, Records, Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
@@ -52,10 +51,6 @@ AT_ONCE = 256
 """The documents that are denoised between two heartbeats."""
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
-SPENDS = (
-    "nothing, if the language model is public: then it was computed from a release and public data alone. It is in no "
-    "ledger"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +162,6 @@ def _tables(
 
 def _columns_of(source: Mapping[str, Any]) -> Columns:
     read = source["configuration"]["columns"]
-    refuse_nested(read["text"], "denoising reads")
     every = read["keep"] == ["*"]
     return Columns(
         read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",
@@ -255,7 +249,7 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
         "release": digest,
         "denoised": configuration(source, denoiser),
         "guarantee_in_words": [said, *source["guarantee_in_words"]],
-        "spends": {"name": source["spends"]["name"], "metric": SPENDS},
+        "spends": {"name": source["spends"]["name"]},
     }
 
 

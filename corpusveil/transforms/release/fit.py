@@ -80,9 +80,7 @@ def unknown_words(release: AnyRelease, texts: pa.Array) -> Unknown:
     return Unknown(share=share, words=dict(counts.most_common(LISTED)))
 
 
-def missed_names(
-    release: AnyRelease, texts: pa.Array, rows: Sequence[int], known: Sequence[Sequence[str]] | None = None
-) -> dict[str, list[int]]:
+def missed_names(release: AnyRelease, texts: pa.Array, rows: Sequence[int]) -> dict[str, list[int]]:
     """Return words of D texts that look like names and are no spans, with the rows [D] of these texts. Private.
 
     These are capitalized words after another word, if the space lacks them or a word beside is capitalized, too.
@@ -90,7 +88,7 @@ def missed_names(
     """
     if isinstance(release, PassageRelease) or release.spans is None:
         return {}
-    tokens, _ = release.kernel(whole_corpus=True).read(texts, known)
+    tokens, _ = release.kernel(whole_corpus=True).read(texts)
     of_texts = np.repeat(np.arange(tokens.offsets.size - 1), np.diff(tokens.offsets))
     is_word = tokens.classes == WORD
     capital = np.array([word and tokens.text(at)[:1].isupper() for at, word in enumerate(is_word)], np.bool_)

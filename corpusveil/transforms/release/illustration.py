@@ -26,7 +26,7 @@ from corpusveil.recognizers.registry import kinds, make
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import WORD
-from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SPAN, SURROGATE, TextPolicy
+from corpusveil.text.policy import DROP, KEEP, MASK, MASKS, PRIVATIZE, RESAMPLE, SPAN, TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy, Spans, covered
 from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
@@ -51,7 +51,7 @@ LIKELY = 3
 """The number of other words that a chip names."""
 DIGITS = 6
 KINDS = {
-    PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped", SURROGATE: "surrogate",
+    PRIVATIZE: "replaced", RESAMPLE: "drawn", MASK: "masked", KEEP: "kept", DROP: "dropped",
 }  # fmt: skip
 
 Likely = tuple[tuple[str, float], ...]
@@ -146,8 +146,7 @@ def _built_in(spans: SpanPolicy) -> SpanPolicy | None:
     if not find:
         return None
     of_rules = kinds(find) or set()
-    treat = [(kind, how.partition(":")[0]) for kind, how in spans.pairs if kind in {*of_rules, OTHERS}]
-    return SpanPolicy(find=find, treat=treat, pseudonyms="document")
+    return SpanPolicy(find=find, treat=[pair for pair in spans.pairs if pair[0] in {*of_rules, OTHERS}])
 
 
 class _Token(NamedTuple):
@@ -191,11 +190,8 @@ def _sentence(
 
 
 def _treated(kind: str, spans: SpanPolicy) -> tuple[int, str]:
-    """Return the code of the policy of a kind, and what is written, if it is a mask or a label."""
-    how, _ = spans.of(kind)
-    if how == "pseudonym":
-        return MASK, f"{kind.upper()}_…"
-    return {"mask": MASK, "resample": RESAMPLE, "surrogate": SURROGATE}[how], f"[{kind}]"
+    """Return the code of the policy of a kind, and its mask."""
+    return {"mask": MASK, "resample": RESAMPLE}[spans.of(kind)], f"[{kind}]"
 
 
 def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[Chip, ...]:
@@ -238,11 +234,9 @@ def _drawn(
     spans: SpanPolicy | None,
 ) -> str:  # fmt: skip
     """Return one possible result, drawn under the published test key."""
-    labelled = spans is not None and "pseudonym" in spans.treatments
     release = Release(
         mechanism, Budget(epsilon), policy, key=Key.for_tests(), collocations=collocations, accept_no_guarantee=True,
         spans=spans,
-        pseudonyms=Key(Key.for_tests().derive("pseudonyms", b"", 32)) if labelled else None,
     )  # fmt: skip
     made, _ = release.kernel().privatize(Documents(pa.array([text], pa.large_string()), ["example"]))
     return str(made[0].as_py())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +21,6 @@ from corpusveil.storage.durable import Work
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.reading import OpenShard, Quarantine, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
-from corpusveil.storage.rows import Batch
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.storage.writing import ShardFile
 from corpusveil.text.counts import Counts
@@ -105,7 +103,7 @@ class ShardJob(Work[Shard]):
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
-        columns = dataclasses.replace(self.reads.columns.written, unit=None)
+        columns = self.reads.columns.written
         return (self.key, task.start, task.stop, *columns.as_dict().values())
 
     def do(self, task: ShardTask) -> Shard:
@@ -119,7 +117,7 @@ class ShardJob(Work[Shard]):
         quarantine = Quarantine(self.records, task.record_name)
         aside = refuse if self.reads.on_bad_rows == "fail" else quarantine.add
         with (
-            reading(task, columns.drawn, self.record_key, aside) as shard,
+            reading(task, columns, self.record_key, aside) as shard,
             ShardFile(task, self.writes, columns, self._types(shard, task.url)) as file,
             quarantine,
         ):
@@ -132,7 +130,7 @@ class ShardJob(Work[Shard]):
                 if batch.numbers:
                     given = documents_of(batch, columns, self.corpus, task)
                     texts, counted = self.made(given, functools.partial(progress.note, counts))
-                    file.write(batch.whole(texts), self._kept(batch))
+                    file.write(texts, batch.kept)
                     counts += counted
                     counts.without_text += texts.null_count
                 file.reach(batch.stop)
@@ -147,11 +145,6 @@ class ShardJob(Work[Shard]):
                 raise changed_during_run(task.url)
         return self._record(task, file.made(), counts, read, time.monotonic() - began)
 
-    def _kept(self, batch: Batch) -> list[pa.Array]:
-        """Return the kept columns of a batch, without those that were read to draw by."""
-        columns = self.reads.columns
-        return batch.kept if columns.drawn.keep == columns.keep else batch.kept[: len(columns.keep)]
-
     def made(self, documents: Documents, beat: Callable[[float], None]) -> tuple[pa.Array, Counts]:  # noqa: ARG002
         """Return what documents become; ``beat`` tells how much of it is done, 0 to 1, where drawing takes long."""
         return self.kernel.privatize(documents)
@@ -161,7 +154,7 @@ class ShardJob(Work[Shard]):
 
         Raises UserError if they are not those of the first shard: nothing would read the shards together.
         """
-        names = self.reads.columns.whole
+        names = self.reads.columns.keep
         types = shard.types()[: len(names)]
         for name, kind, other in zip(names, type_names(types), self.kept_types, strict=False):
             if kind != other:

@@ -125,11 +125,6 @@ OF_DOCUMENTS = (
         {"text.unknown_words": ("mask", "drop")},
     ),
     Promise(
-        "places of numbers",
-        "The bounds compare documents with numbers of the same shapes in the same places.",
-        {"text.numbers": ("surrogate",)},
-    ),
-    Promise(
         "places of spans",
         "The bounds compare documents in which the same spans are recognized: equally many, of the same kinds, in the "
         "same places between the same tokens. What a recognizer says may depend on the whole text.",
@@ -165,39 +160,17 @@ OF_TOKENS = (
         {"guarantee": ("holds",), "text": ("resample",)},
     ),
     Promise(
-        "numbers of the same shape",
-        "Numbers under 'surrogate' become random digits and letters of the same shape, independently of the number and "
-        "anew in each place. Two numbers of equal shape cannot be distinguished (0 nats, at any epsilon). No bound "
-        "holds between different shapes: the places and the shapes of numbers are disclosed. A month in words is a "
-        "word like any other.",
-        {"text.numbers": ("surrogate",)},
-    ),
-    Promise(
-        "values of the row",
-        "Values of the row's own {columns} are spans of its text: each whole, and its parts of three letters or more, "
-        "in any case; another spelling is not. Where they stand depends on these values.",
-        {"spans.find": ("columns",)},
-    ),
-    Promise(
         "hidden spans",
-        "Each recognized span becomes one token: {hidden}. Two such spans of one kind{and_shape} cannot be "
+        "Each recognized span becomes one token: {hidden}. Two such spans of one kind cannot be "
         "distinguished (0 nats, at any epsilon), if the rest of the text has the same tokens and, with either, the "
         "same recognized spans.",
-        {"spans.treat": ("mask", "resample", "surrogate")},
+        {"spans": ("found",)},
     ),
     Promise(
         "parts of names",
         "'names' looks a second time, in the same text, for the parts of a name that it recognized: a word elsewhere "
         "that is a part of one name, and not of another, is masked with the first alone, which tells the two apart.",
-        {"spans.treat": ("mask", "resample", "surrogate"), "spans.find": ("names",)},
-    ),
-    Promise(
-        "pseudonyms",
-        "Spans of one kind under 'pseudonym' with equal text, in any case, get the same pseudonym {where_equal}, a "
-        "keyed function of the text: no bound holds between equal and different spans, and a reader who knows how "
-        "often a name occurs may recognize it by that. Without the key of pseudonyms nothing else of a span "
-        "can be computed.",
-        {"spans.treat": ("pseudonym",)},
+        {"spans.find": ("names",)},
     ),
     Promise(
         "what no recognizer finds",

@@ -20,17 +20,14 @@ from corpusveil.errors import (
     ConflictError,
     MismatchError,
     NoGuaranteeError,
-    UnsetError,
     not_a_choice,
     of_other_type,
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
-from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
+from corpusveil.kernel.lengths import disclosed, refuse_unsound
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
-from corpusveil.recognizers.row_values import terms_of
-from corpusveil.sampling.draws import DrawKey
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
@@ -41,9 +38,6 @@ from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk
 from corpusveil.transforms.release.statement import LENGTHS, NOT_PRIVATE, DocumentFigure, document_figure, guarantee_of
 
-NO_RELEASE = "00" * 32
-"""In place of a digest: pseudonyms are those of their key, in every release."""
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(KeyedRelease):
@@ -53,7 +47,7 @@ class Release(KeyedRelease):
     (``cv.Budget(1.0)``), and ``policy`` what becomes of HTML, capitals, layout and tokens that are not known words
     (``cv.TextPolicy(markup="strip", case="restore", layout="keep")``). ``key`` is secret and required
     (``cv.Key.load(path)``): each further key is a further release. ``spans`` finds names and numbers, which are masked
-    or replaced by kind (``cv.SpanPolicy(find=["rules", "names"])``); ``pseudonyms`` is a second key, for their labels.
+    or replaced by kind (``cv.SpanPolicy(find=["rules", "names"])``).
 
     ``collocations`` joins words to collocations, if the policy's tokenizer does. ``duplicates`` says whether equal
     texts have independent or the same noise, or only the first is kept, and ``length`` hides how many words a text
@@ -71,10 +65,8 @@ class Release(KeyedRelease):
     length: Length | None = field(default=None, kw_only=True)
     """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
     spans: SpanPolicy | None = field(default=None, kw_only=True)
-    pseudonyms: Key | None = field(default=None, kw_only=True)
-    """The key of pseudonyms, if ``spans`` has any; not that of the release, so that it can be destroyed."""
     span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """What recognizers and lists of pseudonyms were when the release was made; each worker compares."""
+    """What recognizers were when the release was made; each worker compares."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
@@ -142,21 +134,16 @@ class Release(KeyedRelease):
             raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
         if not isinstance(self.spans, (SpanPolicy, NoneType)):
             raise of_other_type("spans", self.spans, "cv.SpanPolicy(find=['rules', 'names'])")
-        if not isinstance(self.pseudonyms, (Key, NoneType)):
-            raise of_other_type("pseudonyms", self.pseudonyms, "cv.Key.load(PATH)")
         if not isinstance(self.length, (LengthGrid, LengthNoise, NoneType)):
             raise of_other_type("length", self.length, "cv.LengthGrid(50) or cv.LengthNoise(0.1)")
         if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
             raise of_other_type("risk", self.risk, "the result of cv.epsilon_for_risk(mechanism, 0.5)")
 
     def _check_spans(self) -> None:
-        """Raise UserError for spans that show where a padded text ends, and for pseudonyms without their own key."""
+        """Raise UserError for spans that nothing finds, and for those that show where a padded text ends."""
         treatments = set() if self.spans is None else self.spans.treatments
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
         known = None if self.spans is None else kinds(self.spans.find)
-        if self.spans_from:
-            terms_of(("a package that is missing is told here",))
-            known = None if known is None else {*known, "name"}
         if self.spans is not None and known is not None:
             for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
                 raise BadValueError(
@@ -172,29 +159,6 @@ class Release(KeyedRelease):
                 "fillers are words, so spans that are no words would show where the text ends; treat all spans by "
                 "resample (other=resample)."
             )
-        if ("pseudonym" in treatments) != (self.pseudonyms is not None):
-            if self.pseudonyms is not None:
-                raise ConflictError(
-                    "pseudonyms: there is a key, but no kind of span is treated by pseudonym; leave it out."
-                )
-            raise UnsetError(
-                "spans: pseudonyms need a key of their own, so that it can be destroyed; make one with 'corpusveil key "
-                "new PATH', and give it as spans.key, in Python as pseudonyms=cv.Key.load(PATH)."
-            )
-        if self.pseudonyms is not None and self.pseudonyms.secret == self.key.secret and not self.key.test:
-            raise ConflictError(
-                "pseudonyms: this is the key of the release, which could not be destroyed alone; make another key."
-            )
-
-    @property
-    def scoped(self) -> bool:
-        """Whether documents need units, within which pseudonyms are equal."""
-        return self.spans is not None and self.spans.scoped
-
-    @property
-    def spans_from(self) -> Sequence[str]:
-        """The columns whose values are spans of the text of their row."""
-        return () if self.spans is None else self.spans.spans_from
 
     def configuration(self) -> dict[str, Any]:
         return {
@@ -213,21 +177,13 @@ class Release(KeyedRelease):
     def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
         """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
         secret, named = self.key.derive("terms", b"", 32), [identity(name) for name in policy.find]
-        digests = dict(zip(policy.lists, self.span_marks[len(named) :], strict=True))
         return {
             "find": [
                 mark if mark == name else hashlib.blake2b(mark.encode(), digest_size=16, key=secret).hexdigest()
-                for name, mark in zip(named, self.span_marks, strict=False)
+                for name, mark in zip(named, self.span_marks, strict=True)
             ],
-            **({} if not policy.spans_from else {"columns": list(policy.spans_from)}),
-            "treat": {kind: policy.of(kind)[0] for kind, _ in policy.pairs},  # no address of a list: it may be private
-            **({} if not policy.lists else {"lists": {
-                kind: digests[url] for kind, _ in policy.pairs if (url := policy.of(kind)[1]) is not None
-            }}),
-            **({} if self.pseudonyms is None else {
-                "pseudonyms": policy.pseudonyms, "key": self.pseudonyms.fingerprint()[:16],
-            }),
-        }  # fmt: skip
+            "treat": dict(policy.pairs),
+        }
 
     def guarantee(self, *, delta: float | None = None, distance: float = 1.0) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it.
@@ -251,18 +207,12 @@ class Release(KeyedRelease):
         return tuple(document_figure(*parts, number, delta, distance, self.length) for number in words)
 
     def spending(self) -> dict[str, Any]:
-        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        """Return what an entry of a ledger says of this release: mechanism, space and budget."""
         mechanism = self.mechanism
         return {
-            "metric": self.metric, "mechanism": mechanism.name, "space": mechanism.space.digest,
-            "budget": self.budget.as_dict(), "length_epsilon": length_epsilon(self.length),
+            "mechanism": mechanism.name, "space": mechanism.space.digest,
+            "budget": self.budget.as_dict(),
         }  # fmt: skip
-
-    @property
-    def metric(self) -> str:
-        """The name of the metric within which readings of releases add up."""
-        what = [self.mechanism.name, self.mechanism.parameters(), self.mechanism.space.digest]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""
@@ -304,7 +254,6 @@ class Release(KeyedRelease):
             self.length,
             self.spans,
             self.span_marks,
-            None if self.pseudonyms is None else DrawKey.derive(self.pseudonyms, NO_RELEASE),
         )
 
 
@@ -312,8 +261,6 @@ _NAMES = {
     "duplicates": "output.duplicates",
     "space": "the digest of space.path",
     "collocations": "the digest of text.collocations",
-    "spans.key": "the key of pseudonyms",
-    "spans.lists": "the public lists of pseudonyms",
     "kernel": "the kernel version of corpusveil",
     "tokenizer": "the tokenizer version of corpusveil",
 }

@@ -18,7 +18,7 @@ from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.choices import Duplicates
 from corpusveil.display import figure, round_up, rounded_up
-from corpusveil.errors import BadValueError, NoGuaranteeError, listed
+from corpusveil.errors import BadValueError, NoGuaranteeError
 from corpusveil.kernel.lengths import disclosed, length_epsilon, without_token_count
 from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
@@ -164,8 +164,7 @@ def settings_of(release: Stated, *, holds: bool, figures: bool) -> dict[str, Seq
         "text.numbers": (policy.numbers,),
         "length": () if length is None else (length.policy,),
         "spans": () if spans is None else ("found",),
-        "spans.find": () if spans is None else (*finders, *(("columns",) if spans.spans_from else ())),
-        "spans.treat": () if spans is None else tuple(spans.treatments),
+        "spans.find": tuple(finders),
         "output.duplicates": (release.duplicates,),
     }
 
@@ -178,11 +177,8 @@ def _resampled(policy: TextPolicy) -> list[str]:
 _HIDDEN = {
     "mask": "its kind",
     "resample": "a word drawn from public counts",
-    "surrogate": "random digits and letters in its shape",
 }
 """What a span becomes that cannot be distinguished from others."""
-_EQUAL = {"document": "in a document", "unit": "in the documents of one unit"}
-"""Where equal spans have equal pseudonyms."""
 
 
 def values_of(release: Stated, token: Guarantee, figures: Sequence[DocumentFigure]) -> dict[str, Callable[[], str]]:
@@ -213,10 +209,7 @@ def values_of(release: Stated, token: Guarantee, figures: Sequence[DocumentFigur
         "but_capitals": lambda: " except by their capitals" if policy.case == "restore" else "",
         "unknown_bound": unknown_bound,
         "whatever_share": lambda: "" if is_single else ", whatever its share of the budget",
-        "columns": lambda: listed(() if spans is None else spans.spans_from),
         "hidden": lambda: " or ".join(words for how, words in _HIDDEN.items() if how in treatments),
-        "and_shape": lambda: " and shape" if "surrogate" in treatments else "",
-        "where_equal": lambda: _EQUAL.get("" if spans is None else spans.pseudonyms, "wherever they occur"),
     }
 
 

@@ -108,9 +108,7 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
         return release
     kinds_found = {*(kinds(known) or ()), OTHERS}
     treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]
-    policy = SpanPolicy(find=known, treat=treat, pseudonyms="document")
-    key = Key.generate() if "pseudonym" in policy.treatments else None
-    return dataclasses.replace(release, spans=policy, pseudonyms=key)
+    return dataclasses.replace(release, spans=SpanPolicy(find=known, treat=treat))
 
 
 def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
