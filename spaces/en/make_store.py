@@ -60,7 +60,7 @@ def main() -> None:
     for kind, lines in fit(space).items():
         (work / "texts" / f"{kind}.txt").write_text("\n".join([*lines, ""]), "utf-8")
     store = build_store(work / "texts", work / "store", space, "CC0 1.0", None, salt=SALT)
-    archive(work, PACKAGE / "store" / ARCHIVE, {"store": "store"}, {})
+    archive(work, PACKAGE / "store" / ARCHIVE, {"store": "store"})
     print(store, store.info["figures"]["like"])
 
 
