@@ -17,7 +17,7 @@ TESTED := not faults and not engines and not site and not airflow and not packag
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels loops workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -97,16 +97,12 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
 
-distributions: setup wheels loops ## build what the index gets into DIST, a folder for each of the four distributions, and what it depends on
+distributions: setup wheels ## build what the index gets into DIST, a folder for each of the four distributions, and what it depends on
 
-wheels: # without compiled loops; and a bill of materials
+wheels: # and a bill of materials
 	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-spans corpusveil-evaluate; do \
 	  "$$uv" build --quiet --package $$name --out-dir $(DIST)/$$name || exit 1; \
 	done; $(BIN)/python scripts/bill_of_materials.py "$$uv" $(DIST)/corpusveil.cdx.json
-
-loops: setup ## build the wheel with compiled loops, for this Python and platform, into DIST/corpusveil; a minute
-	@mkdir -p $(DIST)/corpusveil
-	$(BIN)/python scripts/machine_code.py $(DIST)/corpusveil
 
 space-en: setup ## make the archives of spaces/en of openly licensed TEXT, in WORK; half an hour (OTHER="--engine spark")
 	[ -x .tools/space-en/bin/python ] || { python3 -m venv .tools/space-en && \
@@ -119,7 +115,7 @@ workflows: ## check .github/workflows with actionlint, which go installs into .t
 	.tools/actionlint
 
 compiled: setup ## compile the inner loops once, which each process of tests would do at the same time
-	@$(BIN)/python scripts/machine_code.py
+	@$(BIN)/python scripts/compile_loops.py
 
 lint: setup ## style, types and the direction of imports; first write the stub of names, and the pages of errors and settings
 	$(BIN)/python scripts/public_names.py

@@ -11,13 +11,13 @@ import numpy as np
 from attacks.attempt import Attempt
 from corpusveil.errors import CapError
 from corpusveil.jobs.local import Local
-from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import Unit
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import WORDS, make_space
-from tests.ledger.books import release_of
+from tests.ledger.books import nats_of, release_of
 from tests.ledger.histories import AUTHORS, DOCUMENTS, LINES, beyond_what_is_owed
 
 STEPS = 6
@@ -58,7 +58,8 @@ def _step(random: np.random.Generator) -> tuple[str, int, int]:
 
 def _again(attempt: Attempt, space: Space, folder: Path, unit: Unit, rows: list[dict[str, object]], what: str) -> None:
     """Release a document repeatedly under one key, changed each time, with a cap for one release."""
-    spending = Spending(str(folder / "ledger"), Caps(total=1.0), (unit,))
+    cap = 1.2 * nats_of(release_of(space), str(rows[0][list(rows[0])[1]]))
+    spending = Spending(str(folder / "ledger"), cap, (unit,))
     released = 0
     for number, row in enumerate(rows):
         source = folder / f"in-{number}" / "corpus.jsonl"

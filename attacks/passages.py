@@ -83,7 +83,7 @@ def _exact(attempt: Attempt, store: Store, size: int, epsilon: float) -> int:
     for pieces in (1, 2, 3):  # the noise of pieces is independent: ratios multiply
         text = " ".join(PIECES[30 : 30 + pieces])
         readings = release.kernel().account(Documents(pa.array([text], pa.large_string()), [0]), bytes(32))[-1]
-        spent = as_float(int(readings.ldp[0]))
+        spent = as_float(int(readings.nats[0]))
         attempt.tried("texts of several pieces, exact")
         attempt.check(pieces * _log(worst) <= spent, f"{where}: {pieces} pieces exceed the ledger's {spent}")
         attempt.check(spent <= pieces * exchange.epsilon + 1e-6, f"{where}: the ledger overstates {pieces} pieces")

@@ -79,7 +79,7 @@ def _released(attempt: Attempt, folder: Path, texts: Sequence[str], values: set[
     cv.Key.generate().save(str(folder / "key"))
     words = ["privatize", folder / "in", "--store", "en", "--epsilon", "10", "--per", per, "--id", "id", "--key",
              folder / "key", "--records", folder / "records"]  # fmt: skip
-    books = ["--ledger", folder / "ledger", "--unit", "who", "--cap-ldp", "130", "--over-cap", "refuse"]
+    books = ["--ledger", folder / "ledger", "--unit", "who", "--cap", "130", "--over-cap", "refuse"]
     first = command(*words, "--output", folder / "refused")
     done = command(*words, *books, "--output", folder / "out", "--on-bad-rows", "quarantine")
     attempt.check((first.status, done.status) == (2, 0), f"{per}: {first.err} {done.err}")

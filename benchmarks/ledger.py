@@ -24,24 +24,21 @@ import pyarrow.parquet as pq
 
 from benchmarks import inputs
 from benchmarks.report import Table
-from corpusveil.budget.accounting import fixed
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import schema
-from corpusveil.ledger.caps import Caps, Spending, refuse_over
+from corpusveil.ledger.caps import Spending, refuse_over, work_folder
 from corpusveil.ledger.entries import VERSION, Entry, EntryStore, about_of, digest_of
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import Unit
-from corpusveil.sampling.grid import share
 
 C4 = 365_000_000
 DOCUMENTS = 300 if inputs.SMALLEST else 1_000_000
 OF_A_NOTE = 250_000
 WORDS = 320
-BUDGET = 10.0
 UNITS = (Unit("customer", "customer"),)
 ENTRY, SHOWN = "making the planned entry", "ledger show"
-CAPS = {"sum of epsilons": Caps(total=400.0), "plain LDP": Caps(ldp=1e9)}
+CAPS = {"a cap that refuses": 400.0, "a cap that admits": 1e9}
 
 
 def run(arguments: Sequence[str] = ()) -> list[Table]:
@@ -87,7 +84,7 @@ def prepare(folder: str, documents: str, each: str) -> None:
 
 def about(release: str) -> dict[str, Any]:
     return {
-        "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release, "metric": "m",
+        "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release,
         "mechanism": "ring-geometric", "space": "0" * 64, "budget": {},
     }  # fmt: skip
 
@@ -99,12 +96,9 @@ def _notes(folder: str, release: str, documents: int, each: int, seed: int) -> l
     for first in range(0, documents, OF_A_NOTE):
         size = min(OF_A_NOTE, documents - first)
         tokens = np.maximum(lengths.lognormal(math.log(WORDS) - 0.5, 1.0, size), 20).astype(np.int64)
-        largest = share(BUDGET, tokens)
-        total = np.minimum(largest * tokens * (1 + 2.0**-40), BUDGET)
-        tags = noise.integers(0, 256, (2, size, 16), np.uint8)
-        drawn = [units[(first + np.arange(size)) * 7919 % len(units)], tags[0], tags[1]]
-        rows = first + np.arange(size)
-        columns = [*map(_uuids, drawn), tokens, fixed(total), fixed(largest), tokens * 30 * 10**9, rows]
+        tags = noise.integers(0, 256, (size, 16), np.uint8)
+        drawn = [units[(first + np.arange(size)) * 7919 % len(units)], tags]
+        columns = [*map(_uuids, drawn), tokens, tokens * 30 * 10**9, first + np.arange(size)]
         paths.append(f"{folder}/{release}-{first}.parquet")
         pq.write_table(pa.table(columns, schema=schema(UNITS)), paths[-1], compression="zstd", row_group_size=8192)
     return paths
@@ -133,11 +127,11 @@ def _cpu() -> float:
 def measure(folder: str, name: str) -> dict[str, Any]:
     """Measure the making of the planned entry, one verdict from the look at the ledger on, or its listing."""
     notes = sorted(str(path) for path in Path(folder).glob("planned-*.parquet"))
-    spending = Spending(f"{folder}/ledger", CAPS.get(name, Caps()), UNITS, spill=folder)
+    spending = Spending(f"{folder}/ledger", CAPS.get(name), UNITS)
     store = EntryStore.open(spending.ledger, UNITS)
     if name == SHOWN:
-        return measured(lambda: Ledger(spending.ledger, spill=folder).spent())
-    with spending.folder() as place, connected(place) as connection:
+        return measured(lambda: Ledger(spending.ledger).spent())
+    with work_folder() as place, connected(place) as connection:
         if name == ENTRY:
 
             def make() -> None:
@@ -149,7 +143,7 @@ def measure(folder: str, name: str) -> dict[str, Any]:
 
         def decide() -> None:
             with contextlib.suppress(CapError):
-                refuse_over(spending, Books(connection, list(store.entries(place)), planned, notes))
+                refuse_over(spending, Books(connection, list(store.entries(place)), planned), UNITS[0].name)
 
         return measured(decide)
 

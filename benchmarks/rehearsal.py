@@ -28,7 +28,7 @@ from benchmarks.report import Skipped, Table
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import Unit
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.transforms.release import corpus
@@ -112,7 +112,7 @@ def main(source: str, output: str, ledger: str, master: str) -> None:
 
         return call
 
-    spending = Spending(ledger, Caps(1e9), (Unit("content", None),)) if ledger else None
+    spending = Spending(ledger, 1e9, (Unit("content", None),)) if ledger else None
     go = corpus.Run(inputs.release(inputs.space()), CorpusIn([source]), CorpusOut(output), spending=spending).privatize
     engine = Beam() if master == "beam" else Spark(master) if master else Local(2)
     engine.slots()

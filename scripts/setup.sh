@@ -135,5 +135,5 @@ if ! install_with_uv; then
     install_with_pip || fail "pip could not install the packages either; what it said stands above."
 fi
 [ -x .venv/bin/corpusveil ] || fail ".venv is complete, but without the corpusveil command; remove .venv and start again."
-nice -n 5 .venv/bin/python scripts/machine_code.py >/dev/null || say "the loops were not compiled; the first use compiles its own."
+nice -n 5 .venv/bin/python scripts/compile_loops.py >/dev/null || say "the loops were not compiled; the first use compiles its own."
 printf '%s\n' "$now" >"$STAMP"

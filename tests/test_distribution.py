@@ -101,7 +101,7 @@ def _locked(needed: list[dict[str, Any]]) -> set[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with what the index gets, but for compiled loops, by the recipe of ``make distributions``."""
+    """A folder with what the index gets, by the recipe of ``make distributions``."""
     folder = tmp_path_factory.mktemp("dist")
     subprocess.run(["make", "wheels", f"DIST={folder}"], cwd=ROOT, check=True)
     return folder

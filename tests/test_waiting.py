@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numba
 import pytest
 from numba.core import event
 
 from corpusveil import waiting
-from corpusveil.compiled import njit
 
 
 class Screen(io.StringIO):
@@ -112,7 +112,7 @@ def test_compiling_is_called_compiling(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the step; a function that was compiled before is not compiled."""
     shown, seen = screen(monkeypatch, terminal=True), []
 
-    @njit()  # keeps nothing, which the next run of this test would load
+    @numba.njit  # keeps nothing, which the next run of this test would load
     def loop(count: int) -> int:
         return count + 1
 

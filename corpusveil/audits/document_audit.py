@@ -23,7 +23,6 @@ from corpusveil.audits.guarantee_audit import LEVEL, clopper_pearson
 from corpusveil.audits.length_audit import length_reasons
 from corpusveil.budget import Budget
 from corpusveil.budget.accounting import Readings, as_float
-from corpusveil.budget.composition import epsilon_at
 from corpusveil.budget.length import Length, LengthGrid
 from corpusveil.display import Card, Shown, Table, figure
 from corpusveil.errors import NoClosedForm, NoGuaranteeError
@@ -212,14 +211,9 @@ def _shown(
     return float(lows[0] - math.exp(min(epsilon, 700.0)) * highs[1]), epsilon
 
 
-def _counted(mechanism: Mechanism, spent: Readings, delta: float, distance: float) -> float:
-    """Return the ε at δ of a document by its readings, as in a ledger."""
-    largest, total = as_float(int(spent.largest[0])), as_float(int(spent.total[0]))
-    loss = mechanism.privacy_loss(largest, None if math.isinf(distance) else distance) if largest else None
-    if loss is None:
-        return 0.0
-    composed = epsilon_at([(loss, int(spent.tokens[0]))], delta)
-    return composed if math.isinf(distance) else min(composed, total * distance)
+def _counted(mechanism: Mechanism, spent: Readings, delta: float, distance: float) -> float:  # noqa: ARG001
+    """Return the ε of a document by its nats, as in a ledger."""
+    return as_float(int(spent.nats[0]))
 
 
 def _scores(mechanism: Mechanism, pair: tuple[int, int], epsilon: float) -> dict[str, float]:

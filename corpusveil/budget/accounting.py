@@ -1,13 +1,10 @@
-"""The spending of documents: the readings of one release, and their composition over several.
+"""The spending of documents: nats of plain LDP, which add up over words, passages, spaces and releases.
 
-The log-ratio of two documents of one skeleton is at most ``Σ ε_i d(w_i, w'_i)`` (``mechanisms.md`` §12): ``largest``,
-the greatest ε_i, times the sum of distances; ``total``, their sum, times the greatest distance; ``largest`` times the
-distance where one word differs. Releases with independent noise compose by adding each reading, in one metric only: a
-sum over two metrics has no meaning. ``ldp`` bounds the ratio for any two documents with the same number of replaced
-tokens, and adds up across metrics.
+A document of n replaced tokens spends at most n times the plain-LDP bound of one token, known to the space or not
+(``mechanisms.md`` §12): the bound covers any two documents with the same number of replaced tokens. Releases with
+independent noise compose by adding.
 
-Readings are whole numbers of 1e-9, rounded up: sums are exact, in any order and on any engine, and an epsilon that is
-written with at most nine decimals stays what was written.
+Nats are whole numbers of 1e-9, rounded up: sums are exact, in any order and on any engine.
 """
 
 from __future__ import annotations
@@ -15,14 +12,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.arrays import Float64, Int32, Int64
-from corpusveil.budget.budget import Budget
+from corpusveil.arrays import Float64, Int64
 
 
 def upward(value: Fraction) -> float:
@@ -63,36 +58,20 @@ def as_float(reading: int) -> float:
 class Readings:
     """The spending of D documents in one release; int64 [D] each, never too low.
 
-    ``tokens`` counts privatized tokens. The others are in parts of 1e-9, and ``INFINITE`` where nothing bounds them;
-    ``ldp``, in nats, covers privatized tokens and tokens drawn from public counts.
+    ``tokens`` counts the tokens that were replaced by random ones; ``nats`` of plain LDP are in parts of 1e-9, and
+    ``INFINITE`` where nothing bounds them.
     """
 
     tokens: Int64
-    total: Int64
-    largest: Int64
-    ldp: Int64
+    nats: Int64
 
 
-def readings(
-    budget: Budget, documents: Int32, epsilons: Float64, bounds: Float64, resampled: Float64, size: int
-) -> Readings:
-    """Return the readings of ``size`` documents.
-
-    ``documents`` int32 [K] is the document of each privatized token, ``epsilons`` float64 [K] its epsilon, ``bounds``
-    float64 [K] its plain-LDP bound; ``resampled`` float64 [D] the bound of all tokens that public draws replace.
-    """
-    tokens = np.bincount(documents, minlength=size).astype(np.int64)
-    largest = np.zeros(size)
-    np.maximum.at(largest, documents, epsilons)
-    each = math.ceil(Decimal(repr(budget.epsilon)) * SCALE)  # as it was written
-    if budget.per == "token":
-        total = np.where(tokens > INFINITE // each, INFINITE, tokens * each)
-    else:
-        # rounding adds at most a 2^-52th a token, and shares never exceed the budget
-        summed = np.bincount(documents, weights=epsilons, minlength=size) * (1 + (tokens + 1) * 2.0**-52)
-        total = np.minimum(fixed(summed), min(each, INFINITE))
-    ldp = np.bincount(documents, weights=bounds, minlength=size) + resampled
-    return Readings(tokens, total, fixed(largest), fixed(ldp * (1 + (tokens + 2) * 2.0**-52)))
+def readings(tokens: Int64, bounds: Float64) -> Readings:
+    """Return the readings of D documents: int64 [D] tokens, each bounded by the nats float64 [D] of its document."""
+    each = fixed(bounds)
+    with np.errstate(over="ignore"):
+        nats = np.where(tokens > INFINITE // np.maximum(each, 1), INFINITE, tokens * each)
+    return Readings(tokens, nats)
 
 
 def with_length(readings: Readings, epsilon: float) -> Readings:
@@ -100,21 +79,16 @@ def with_length(readings: Readings, epsilon: float) -> Readings:
     if not epsilon:
         return readings
     more = int(fixed(epsilon))
-    total, ldp = (
-        np.where(values > INFINITE - more, INFINITE, values + more) for values in (readings.total, readings.ldp)
-    )
-    return Readings(readings.tokens, total, readings.largest, ldp)
+    return Readings(readings.tokens, np.where(readings.nats > INFINITE - more, INFINITE, readings.nats + more))
 
 
 def unbounded(readings: Readings) -> Readings:
-    """Return readings of a mechanism without a guarantee: no epsilon bounds its privacy loss."""
-    total, largest, ldp = (
-        np.where(readings.tokens > 0, INFINITE, values) for values in (readings.total, readings.largest, readings.ldp)
-    )
-    return Readings(readings.tokens, total, largest, ldp)
+    """Return readings of a mechanism without a guarantee: nothing bounds what its tokens disclose."""
+    return Readings(readings.tokens, np.where(readings.tokens > 0, INFINITE, readings.nats))
 
 
 def joined(parts: Sequence[Readings]) -> Readings:
     """Concatenate the readings of several runs of documents."""
-    columns = zip(*((part.tokens, part.total, part.largest, part.ldp) for part in parts), strict=True)
-    return Readings(*map(np.concatenate, columns)) if parts else Readings(*[np.zeros(0, dtype=np.int64)] * 4)
+    if not parts:
+        return Readings(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    return Readings(np.concatenate([part.tokens for part in parts]), np.concatenate([part.nats for part in parts]))

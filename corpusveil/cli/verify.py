@@ -19,7 +19,7 @@ def verify(
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="What the manifest has to claim: nats<=N with per=WHAT, cap-ldp<=N with unit=COLUMN, or mechanism, "
+            help="What the manifest has to claim: nats<=N with per=WHAT, cap<=N with unit=COLUMN, or mechanism, "
             "space, release, key or kept=NAME. Repeatable.",
             metavar="CLAIM",
         ),

@@ -64,7 +64,7 @@ def _gst(
         t += taken
 
 
-@njit(cache=True)
+@njit()
 def _rank(values: Any, order: Any, n: int) -> None:
     """Write the numbers 0 .. n - 1 into ``order`` by rising value; the sort is stable."""
     if n > 64:
@@ -78,7 +78,7 @@ def _rank(values: Any, order: Any, n: int) -> None:
         order[at] = k
 
 
-@njit(cache=True)
+@njit()
 def _mst(
     ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     starts: Any, matches: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
@@ -105,7 +105,7 @@ def _mst(
             lengths[start + 1 : start + length] = 0
 
 
-@njit(cache=True)
+@njit()
 def _segment(
     ids: Any, ends: Any, method: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
     lengths: Any, entries: Any,

@@ -6,8 +6,7 @@ PySpark, which Spark puts on PYTHONPATH. Versions are those of this environment,
 workers (``transforms/handshake.py``) agrees.
 
 It begins as a shell script that goes straight to a virtual environment, which its first start on a machine makes. A PEX
-of the usual kind takes another second for every start, of which each driver and each executor has one. The file holds
-the machine code of the inner loops if corpusveil was installed with it, as from the index on x86-64 and Linux.
+of the usual kind takes another second for every start, of which each driver and each executor has one.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from collections.abc import Sequence
 from importlib import metadata, resources
 from pathlib import Path
 
-from corpusveil.deployment.wheel import build_wheel, constraints, installed_loops, requirement
+from corpusveil.deployment.wheel import build_wheel, constraints, requirement
 from corpusveil.errors import BadValueError, InstallationError, PackageError, not_a_choice
 from corpusveil.jobs.java import LOGGING, QUICK
 
@@ -51,7 +50,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
     with tempfile.TemporaryDirectory(prefix=".packing-", dir=folder) as work:
         made, pinned = Path(work) / ENVIRONMENT, Path(work) / "constraints.txt"
         pinned.write_text(constraints(LEFT_OUT))
-        wanted = requirement(build_wheel(Path(work), machine_code=installed_loops), extras)
+        wanted = requirement(build_wheel(Path(work)), extras)
         command = [sys.executable, "-m", "pex", wanted, "--constraints", str(pinned), *FORM]
         command += ["--python", sys.executable, "--output-file", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -149,13 +149,10 @@ class Kernel:
             tags = NO_TAGS if self.length is None else self._tags(self.draw_key.tag, some, data, places)
             chunk = self._parsed(prepared, Texts.read(some.texts, self.policy), tags)
             chunk = self._at_length(chunk, some)
-            replaced, resampled = chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE)
-            epsilons = self._shares(chunk, replaced, resampled)
-            different, at = np.unique(epsilons, return_inverse=True)
+            drawn = self._drawn(chunk, chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE))
+            different, at = np.unique(self.budget.shares(self._whole(chunk, drawn)), return_inverse=True)
             bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
-            drawn = np.bincount(resampled.documents, minlength=len(some)).astype(np.float64)
-            drawn[drawn > 0] *= unknown  # which may be infinite
-            spent.append(readings(self.budget, replaced.documents, epsilons, bounds[at], drawn, len(some)))
+            spent.append(readings(drawn, bounds[at]))
         whole = with_length(joined(spent), length_epsilon(self.length))
         return np.concatenate(noise), whole if self.mechanism.private else unbounded(whole)
 
@@ -249,9 +246,19 @@ class Kernel:
 
     def _shares(self, chunk: Chunk, known: Picked, resampled: Picked) -> Float64:
         """Return the epsilon of each privatized token, float64 [K], out of its document's budget."""
+        return self.budget.shares(self._whole(chunk, self._drawn(chunk, known, resampled)))[known.documents]
+
+    @staticmethod
+    def _drawn(chunk: Chunk, known: Picked, resampled: Picked) -> Int64:
+        """Return how many tokens of each document random ones replace, int64 [D]."""
         size = chunk.tokens.offsets.size - 1
-        replaced = np.bincount(known.documents, minlength=size) + np.bincount(resampled.documents, minlength=size)
-        return self.budget.shares(replaced if chunk.words is None else chunk.words)[known.documents]
+        counts = np.bincount(known.documents, minlength=size) + np.bincount(resampled.documents, minlength=size)
+        return counts.astype(np.int64)
+
+    @staticmethod
+    def _whole(chunk: Chunk, drawn: Int64) -> Int64:
+        """Return the number of shares of each document's budget, int64 [D]: its drawn tokens, or all of its words."""
+        return drawn if chunk.words is None else chunk.words
 
 
 @functools.lru_cache(maxsize=4096)

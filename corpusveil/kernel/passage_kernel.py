@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.arrays import Int8, Int32, UInt64
-from corpusveil.budget.accounting import INFINITE, Readings, fixed, joined
+from corpusveil.budget.accounting import Readings, joined, readings
 from corpusveil.errors import VersionError
 from corpusveil.kernel.prepared import runs
 from corpusveil.passages import pieces
@@ -77,14 +77,12 @@ class PassageKernel:
         """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
         self._check()
         bound = self.mechanism.exchange(self.epsilon).epsilon
-        each = np.array([fixed(self.epsilon), fixed(bound)], np.int64)
         tags, spent = [np.empty((0, 2), np.uint64)], list[Readings]()
         for some, data, places in runs(documents):
             tags.append(self.noise_tags(key, some.column, some.identities, data, places))
             split = pieces_of(self.mechanism.store.tokenizer, data, places, self.per, self.most_pieces)
             size = np.where(np.asarray(some.texts.is_valid()), np.diff(split.offsets), 0)
-            total, ldp = (np.where(size > INFINITE // reading, INFINITE, size * reading) for reading in each)
-            spent.append(Readings(size, total, np.where(size > 0, each[0], 0), ldp))
+            spent.append(readings(size, np.full(size.size, bound)))
         return np.concatenate(tags), joined(spent)
 
     def _draws(self, split: Pieces, documents: Documents, data: Any, places: Any) -> Draws:

@@ -17,14 +17,12 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import Readings
 from corpusveil.ledger.entries import NUMBERS
-from corpusveil.ledger.units import CONTENT, Unit, documents_of, fingerprints, part, texts_of
+from corpusveil.ledger.units import Unit, documents_of, fingerprints, part, texts_of
 from corpusveil.storage import files
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
 from corpusveil.storage.tasks import ShardTask
-
-TEXT = Unit(CONTENT, None)
 
 
 class Accounts(Protocol):
@@ -46,8 +44,8 @@ class DroppedRows(Protocol):
 
 
 def schema(units: Sequence[Unit]) -> pa.Schema:
-    """Return the columns of an account: the units' fingerprints, those of noise and text, readings, and the row."""
-    tags = [*(f"unit_{number}" for number in range(len(units))), "noise", "text"]
+    """Return the columns of an account: the units' fingerprints, those of noise, readings, and the row."""
+    tags = [*(f"unit_{number}" for number in range(len(units))), "noise"]
     return pa.schema([*((name, pa.uuid()) for name in tags), *((name, pa.int64()) for name in (*NUMBERS, "row"))])
 
 
@@ -75,16 +73,14 @@ class Account:
         documents = documents.with_text()
         texts, rows, place = documents.texts, documents.rows, documents.place
         noise, readings = self.kernel.account(documents, part(self.secret, b"noise " + self.release.encode()))
-        of_text = fingerprints(self.secret, TEXT, "", texts)
         tags = [
-            of_text
-            if unit.column is None
-            else fingerprints(
-                self.secret, unit, self.namespace, texts_of(documents.values[unit.column], unit, rows, place)
+            fingerprints(
+                self.secret, unit, self.namespace,
+                texts if unit.column is None else texts_of(documents.values[unit.column], unit, rows, place),
             )
             for unit in self.units
-        ]
-        columns = [*map(_uuids, (*tags, noise, of_text)), *(getattr(readings, name) for name in NUMBERS), rows]
+        ]  # fmt: skip
+        columns = [*map(_uuids, (*tags, noise)), *(getattr(readings, name) for name in NUMBERS), rows]
         return pa.table(columns, schema=schema(self.units))
 
 
@@ -138,4 +134,4 @@ class AccountPass(Pass):
         account = self.account
         units = [[unit.name, unit.column] for unit in account.units]
         what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 6}
+        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 7}

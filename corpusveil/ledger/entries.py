@@ -36,7 +36,7 @@ from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.records import Line, Record, record_at
 from corpusveil.storage.tasks import keyed_digest
 
-VERSION = 1
+VERSION = 2
 """The format of a ledger."""
 SECRET = "secret.key"  # noqa: S105 - a file name
 SECRET_BYTES = 32
@@ -44,10 +44,9 @@ UNITS = "ledger.json"
 ENTRIES = "entries"
 ABOUT = b"corpusveil.ledger"
 _RESTORE = "restore this file alone from a copy, since a copy of the whole ledger lacks the entries made since then."
-READINGS = ("total", "largest", "ldp")
-NUMBERS = ("tokens", *READINGS)
+NUMBERS = ("tokens", "nats")
 ROWS = pa.schema([("unit", pa.uuid()), ("noise", pa.uuid()), *((name, pa.int64()) for name in NUMBERS)])
-"""A row for each unit and noise; fingerprints are keyed, and readings are in parts of 1e-9 (``budget.accounting``)."""
+"""A row for each unit and noise; fingerprints are keyed, and nats are in parts of 1e-9 (``budget.accounting``)."""
 
 
 class Header(Record):
@@ -64,28 +63,22 @@ class Versioned(Record):
 
 
 class About(Versioned):
-    """The origin of an entry. Readings add up within a ``metric``, which a mechanism, its parameters and a space fix.
-
-    ``length_epsilon`` is the part of each total for the noise of a document's length; ``documents`` and ``tokens``
-    count all documents that were accounted, copies too.
-    """
+    """The origin of an entry. ``documents`` and ``tokens`` count all documents that were accounted, copies too."""
 
     unit: Line
     namespace: Line
     column: Line
     release: Line
-    metric: Line
     mechanism: Line
     space: Line
     budget: dict[str, Any]
-    length_epsilon: float = Field(0.0, ge=0)
     documents: int = Field(ge=0)
     tokens: int = Field(ge=0)
 
     @property
     def kind(self) -> tuple[str, ...]:
         """What entries have in common that are one line of a listing."""
-        return self.unit, self.namespace, self.release, self.column, self.metric
+        return self.unit, self.namespace, self.release, self.column
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,50 +28,40 @@ from corpusveil.errors import (
     is_name,
     of_other_type,
 )
-from corpusveil.ledger.caps import Caps, Spending, metric_names
-from corpusveil.ledger.entries import READINGS, About, Entry, EntryStore
-from corpusveil.ledger.questions import Books, connected
-from corpusveil.ledger.units import CONTENT, Unit, canonical, fingerprints, units_of
+from corpusveil.ledger.caps import Spending, work_folder
+from corpusveil.ledger.entries import About, Entry, EntryStore
+from corpusveil.ledger.questions import Books, Line, connected
+from corpusveil.ledger.units import CONTENT, Unit, fingerprints, units_of
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, addresses
 from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
-
-READING_NAMES = {"total": "sum of epsilons", "largest": "epsilons of costliest tokens", "ldp": "nats of plain LDP"}
 
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
     """The ledger at ``url`` (any fsspec URL that persists), confidential like the input; made by its first release.
 
-    Caps limit each *unit*, which the release names (``unit="customer_id"``). ``cap`` is the most that a unit may spend,
-    summed over tokens, documents and releases, within one metric; another mechanism, parameter or space has another
-    metric. ``cap_token`` is the same for the costliest token of each document. ``cap_ldp`` holds over all metrics, in
-    nats of plain LDP.
+    ``cap`` is the most that a *unit*, which the release names (``unit="customer_id"``), may spend, in nats of plain
+    LDP. It adds up over words, passages, spaces, documents and releases. A release that would exceed it for any unit is
+    refused before anything is drawn, or, of files, with ``over_cap="drop"``, leaves the documents of such units out.
 
-    A release that would exceed a cap for any unit is refused before anything is drawn, or, of files, with
-    ``over_cap="drop"``, leaves the documents of such units out. ``spill`` is a local
-    folder for what exceeds the memory of a decision. Raises UserError for a cap that is not above 0.
+    Raises UserError for a cap that is not above 0.
     """
 
     url: str
     cap: float | None = field(default=None, kw_only=True)
-    cap_token: float | None = field(default=None, kw_only=True)
-    cap_ldp: float | None = field(default=None, kw_only=True)
-    spill: str | None = field(default=None, kw_only=True)
     over_cap: OverCap = field(default="refuse", kw_only=True)
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
             raise BadValueError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
         object.__setattr__(self, "url", files.as_text(self.url))
-        self._caps()
-
-    def _caps(self) -> Caps:
-        return Caps(self.cap, self.cap_token, self.cap_ldp)
+        if self.cap is not None and not self.cap > 0:
+            raise BadValueError(f"cap {self.cap}: give a number of nats above 0.")
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
-        """Return the ledger, its caps and the units in the form that a release uses."""
-        return Spending(self.url, self._caps(), units_of(unit), namespace or "", self.spill, self.over_cap)
+        """Return the ledger, its cap and the units in the form that a release uses."""
+        return Spending(self.url, self.cap, units_of(unit), namespace or "", self.over_cap)
 
     def spent(self) -> LedgerSummary:
         """Return the spending, release by release, and the most that any unit has spent.
@@ -79,12 +69,11 @@ class Ledger:
         Raises UserError if there is no ledger, or if an entry is damaged.
         """
         with self._books() as (store, books, entries):
-            most = books.worst(dict.fromkeys(READINGS, INFINITE))
-            lines = tuple(_line(store, entries, *line) for line in books.lines())
-            worst = {(unit.reading, unit.metric): as_float(unit.value) for unit in most}
-            return LedgerSummary(self.url, tuple(store.units()), lines, worst, metric_names(books.kinds))
+            most = books.most(INFINITE)
+            lines = tuple(_line(store, entries, line) for line in books.lines())
+            return LedgerSummary(self.url, tuple(store.units()), lines, 0.0 if most is None else as_float(most.nats))
 
-    def spent_on(self, value: Any, unit: str | None = None) -> LedgerSummary:
+    def spent_on(self, value: str | int, unit: str | None = None) -> LedgerSummary:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
 
         ``unit`` is its name, which can stand before the value of a column, as in ``"visit=17"``, and has to if the
@@ -105,29 +94,20 @@ class Ledger:
                     f"{' '.join(filter(None, ['unit', unit or name]))}: name a unit of this ledger, {either(names)}."
                 )
             asked = Unit.of(unit or names[0])
-            if asked.column is None and not isinstance(value, str):
-                raise of_other_type("value", value, "the text of a document, since the unit is content")
-            texts = pa.array([value if asked.column is None else canonical(value) or ""], pa.large_string())
-            lines, worst = [], dict[tuple[str, str], float]()
+            if not isinstance(value, (str, int)) or isinstance(value, bool):
+                raise of_other_type("value", value, "the value of the unit, a text or a whole number")
+            texts, lines, most = pa.array([str(value)], pa.large_string()), list[dict[str, Any]](), 0
             for space in sorted({entry.about.namespace for entry in entries}):
                 tag = uuid.UUID(bytes=fingerprints(store.secret, asked, space, texts).tobytes())
-                parts = [part for part in books.make_up(tag) if part.about.namespace == space]
-                for part in parts:
-                    sums = tuple(part.sums[name] for name in READINGS)
-                    lines.append(_line(store, entries, part.about, part.noises, part.words, sums))
-                for reading, metric in {
-                    (name, "" if name == "ldp" else part.about.metric) for name in READINGS for part in parts
-                }:
-                    mine = as_float(sum(part.sums[reading] for part in parts if metric in ("", part.about.metric)))
-                    worst[reading, metric] = max(worst.get((reading, metric), 0.0), mine)
+                mine = [line for line in books.lines(tag) if line.about.namespace == space]
+                lines += [_line(store, entries, line) for line in mine]
+                most = max(most, books.spent_by(tag) if mine else 0)
             if not lines:
                 other = (
                     f"; it accounts for {asked.name}, not for {name}" if name and unit is None and asked.column else ""
                 )
                 raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}{other}.")
-            called = {metric: name for metric, name in metric_names(books.kinds).items() if ("total", metric) in worst}
-            in_order = dict(sorted(worst.items(), key=lambda place: READINGS.index(place[0][0])))
-            return LedgerSummary(self.url, (asked.name,), tuple(lines), in_order, called, of_one_unit=True)
+            return LedgerSummary(self.url, (asked.name,), tuple(lines), as_float(most), of_one_unit=True)
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
         """Check that entries match their names, and that they cover the private ``records`` of releases.
@@ -141,72 +121,61 @@ class Ledger:
     @contextlib.contextmanager
     def _books(self) -> Iterator[tuple[EntryStore, Books, list[Entry]]]:
         store = EntryStore.existing(self.url)
-        with Spending(self.url, spill=self.spill).folder() as folder, connected(folder) as connection:
+        with work_folder() as folder, connected(folder) as connection:
             entries = list(store.entries(folder))
             yield store, Books(connection, entries), entries
 
 
-def _line(
-    store: EntryStore, entries: Sequence[Entry], about: About, documents: int, words: int, sums: tuple[int, ...]
-) -> dict[str, Any]:
+def _line(store: EntryStore, entries: Sequence[Entry], line: Line) -> dict[str, Any]:
     """Return a line of a listing: a release of one data set and text column, with the day of its first entry."""
+    about = line.about
     days = [store.written_on(entry.name) for entry in entries if entry.about.kind == about.kind]
-    line = {name: getattr(about, name) for name in ("namespace", "release", "column", "mechanism", "metric", "space")}
-    line |= {"documents": documents, "words": words, **dict(zip(READINGS, map(as_float, sums), strict=True))}
-    return line | {"date": min(filter(None, days), default="")}
+    return {
+        **{name: getattr(about, name) for name in ("namespace", "release", "column", "mechanism", "space")},
+        "documents": line.documents, "tokens": line.tokens, "nats": as_float(line.nats),
+        "date": min(filter(None, days), default=""),
+    }  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerSummary(Shown):
     """What a ledger says of its ``units``, or of a single one; ``releases`` has a line for each release.
 
-    Lines are by data set, release and text column, with the largest readings of a document, or the sums of one unit.
-    ``documents`` counts a document once for each noise that was drawn for it, and ``words`` its replaced words.
-    ``worst`` is the most that any unit has spent, by reading (``total``, ``largest``, ``ldp``) and metric; ``names``
-    are the names of these metrics. Numbers are rounded up to three digits where they are shown.
+    Lines are by data set, release and text column. ``documents`` counts a document once for each noise that was drawn
+    for it, ``tokens`` counts its replaced tokens or pieces, and ``nats`` are those of the costliest document, or the
+    sum of one unit. ``most`` is what the unit that has spent most has spent, in nats of plain LDP over all releases.
+    Numbers are rounded up to three digits where they are shown.
     """
 
     url: str
     units: tuple[str, ...]
     releases: tuple[dict[str, Any], ...]
-    worst: dict[tuple[str, str], float]
-    names: dict[str, str]
+    most: float
     of_one_unit: bool = False
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything by name, for JSON."""
-        called = {"": "all metrics", **self.names}
-        most = [
-            {"reading": reading, "metric": metric or None, "called": called[metric], "spent": spent}
-            for (reading, metric), spent in self.worst.items()
-        ]
-        return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "worst": most}
+        return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "most": self.most}
 
     def card(self) -> Card:
         """Return a row a release, and the most that a unit has spent."""
-        most = [
-            f"{figure(spent)} {READING_NAMES[reading]} {f'in {self.names[metric]}' if metric else 'over all metrics'}"
-            for (reading, metric), spent in self.worst.items()
-        ]
         units = " or ".join(Unit.of(name).noun for name in self.units)
         title, of_what = (
             (f"One {units} in", "it has spent")
             if self.of_one_unit
-            else (f"All units ({units}) of", f"the worst {units}")
+            else (f"All units ({units}) of", f"the {units} that has spent most")
         )
-        heads = (
-            {"total": "epsilons", "largest": "of tokens"}
-            if self.of_one_unit
-            else {"total": "epsilons of a document", "largest": "of a token"}
-        )
-        heads |= {"documents": "documents drawn", "words": "replaced words or pieces"}
-        columns = ("date", "namespace", "release", "column", "metric", "documents", "words", *READING_NAMES)
-        lines = [{**line, "metric": self.names[line["metric"]]} for line in self.releases]
+        heads = {
+            "documents": "documents drawn", "tokens": "replaced tokens or pieces",
+            "nats": "nats" if self.of_one_unit else "nats of a document",
+        }  # fmt: skip
+        columns = ("date", "namespace", "release", "column", "mechanism", "documents", "tokens", "nats")
+        lines = [{**line, "mechanism": f"{line['mechanism']} ({line['space'][:8]})"} for line in self.releases]
         table = Table(
-            [{**READING_NAMES, **heads}.get(name, name) for name in columns],
-            [[_cell(line[name]) for name in columns] for line in lines],
+            [heads.get(name, name) for name in columns], [[_cell(line[name]) for name in columns] for line in lines]
         )
-        return Card(f"{title} ledger {self.url} (confidential)", [(of_what, most or ["nothing"])], [table])
+        most = f"{figure(self.most)} nats of plain LDP over all releases" if self.releases else "nothing"
+        return Card(f"{title} ledger {self.url} (confidential)", [(of_what, most)], [table])
 
 
 def _cell(value: Any) -> str:

@@ -40,7 +40,7 @@ def euclidean(space: Space, word: int) -> Float64:
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _euclidean(vectors: Any, word: int, out: Any) -> None:
     for u in range(out.size):
         out[u] = math.sqrt(squared_distance(vectors, word, u))

@@ -43,7 +43,7 @@ _LOWEST = -46.0
 _FLOOR = np.uint64(weights.FLOOR)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def kernel_values(chunk: Any, point: Any, s: float, gamma: float, squared: bool, factors: Any, out: Any) -> None:
     """Write ``c_u exp(-s min(d, gamma))`` of a chunk's words, d the distance or its square."""
     squared_distances(chunk, point, out)
@@ -53,19 +53,19 @@ def kernel_values(chunk: Any, point: Any, s: float, gamma: float, squared: bool,
         out[lane] = factors[lane] * exponential(exponent if exponent > _LOWEST else _LOWEST)  # noqa: FURB136
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def place_point(vectors: Any, word: int, out: Any) -> None:
     out[:] = 0.0
     for j in range(vectors.shape[1]):
         out[j] = vectors[word, j]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _weight(value: float, scale: float) -> Any:
     return np.uint64(np.int64(scale * value)) + _FLOOR  # below 2^63: two weights of a row may be 2^64 together
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _build(ids: Any, law: Any, own: Any, scales: Any, totals: Any, low: int, high: int) -> None:
     vectors, chunks, per_block, s, gamma, squared, factors = law
     n = vectors.shape[0]
@@ -109,7 +109,7 @@ def padded(blocks: VectorBlocks, factors: Float64 | None) -> Float64:
     return padded.reshape(-1, LANES)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
     """Write the output and block -1 for draws that select the word itself.
 
@@ -136,7 +136,7 @@ def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, 
         out[t] = -1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _by_block(blocks: Any, count: int) -> Any:
     """Return the tokens that have a block, grouped by block; int64."""
     starts = np.zeros(count + 1, dtype=np.int64)
@@ -153,7 +153,7 @@ def _by_block(blocks: Any, count: int) -> Any:
     return order
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _scan(order: Any, ids: Any, blocks: Any, rests: Any, law: Any, scales: Any, out: Any, low: int, high: int) -> None:
     """Write the outputs: walk through the weights of the block, computed again."""
     vectors, chunks, per_block, s, gamma, squared, factors = law
@@ -178,7 +178,7 @@ def _scan(order: Any, ids: Any, blocks: Any, rests: Any, law: Any, scales: Any, 
                 break
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _rows(words: Any, law: Any, own: Any, scales: Any, out: Any, low: int, high: int) -> None:
     vectors, chunks, _, s, gamma, squared, factors = law
     n = vectors.shape[0]

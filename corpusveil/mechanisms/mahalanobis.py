@@ -142,7 +142,7 @@ def _covariance(space: Space) -> Float64:
     return (out + np.tril(out, -1).T) / len(space)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _mean(vectors: Any, mean: Any) -> None:
     for v in range(vectors.shape[0]):
         for j in range(mean.size):
@@ -151,7 +151,7 @@ def _mean(vectors: Any, mean: Any) -> None:
         mean[j] /= vectors.shape[0]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _products(vectors: Any, mean: Any, out: Any, low: int, high: int) -> None:
     """Add up the lower triangle's rows ``low`` to ``high``, each cell word by word."""
     row = np.empty(mean.size)
@@ -164,7 +164,7 @@ def _products(vectors: Any, mean: Any, out: Any, low: int, high: int) -> None:
                 out[i, j] += factor * row[j]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _cholesky(matrix: Any, factor: Any) -> bool:
     """Fill the lower triangular L with L L' = matrix; False where that is not positive definite."""
     size = matrix.shape[0]
@@ -187,7 +187,7 @@ def _cholesky(matrix: Any, factor: Any) -> bool:
     return True
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _stretch(noise: Any, columns: Any, out: Any) -> None:
     """Multiply each row by L, column by column: one fixed order, whatever the batch contains."""
     size = noise.shape[1]

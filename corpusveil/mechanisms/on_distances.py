@@ -192,7 +192,7 @@ def _best(squares: _Squares, logs: Float64, s: float, gamma: float, squared: boo
     return best
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _add(
     tile: Any, s: float, gamma: float, squared: bool, both: bool, factors: Any, others: Any, sums: Any, across: Any
 ) -> None:
@@ -212,7 +212,7 @@ def _add(
         sums[row] += total
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _raise(tile: Any, s: float, gamma: float, squared: bool, logs: Any, best: Any) -> None:
     """Update the best explanation of a tile's columns, if a row explains them better."""
     for row in range(tile.shape[0]):

@@ -25,7 +25,7 @@ from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 
 
-@njit(cache=True)
+@njit()
 def choose(draws: Any, lists: int) -> Any:
     """Return a uniform list number for each 64-bit draw; uint16 [T]."""
     out = np.empty(draws.size, dtype=np.uint16)

@@ -85,7 +85,7 @@ def group_sets(space: Space, size: int) -> Sets:
     return Sets(members, sizes.astype(np.int64))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _weigh(vectors: Any, members: Any, sizes: Any, half: float, added: Any, bounds: Any, low: int, high: int) -> None:
     room = np.uint64(0) - added * np.uint64(vectors.shape[0])  # mod 2^64: 0 is 2^64, nothing being added
     whole = 2.0**64 - np.float64(added) * vectors.shape[0]
@@ -114,7 +114,7 @@ def _weigh(vectors: Any, members: Any, sizes: Any, half: float, added: Any, boun
             bounds[word, i] = running
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _choose(ids: Any, draws: Any, members: Any, sizes: Any, bounds: Any, added: Any, out: Any) -> None:
     uniform = added * np.uint64(members.shape[0])
     for t in range(ids.size):

@@ -200,7 +200,7 @@ def exits(space: Space, stretch: bytes = b"") -> Float64:
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _rates(products: Any, words: Any, first: int, vectors: Any, rates: Any, low: int, high: int) -> None:
     """Raise each row's rate, the largest ``2 <v, u - w> / |u - w|^2``, by one tile of words u."""
     ahead, both_products, along, own, norms = products

@@ -57,7 +57,7 @@ def unit_vectors(vectors: Float32) -> Float32:
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _normalize(vectors: Any, out: Any) -> None:
     for v in range(vectors.shape[0]):
         largest = 0.0
@@ -72,7 +72,7 @@ def _normalize(vectors: Any, out: Any) -> None:
             out[v, j] = np.float32(np.float64(vectors[v, j]) / largest / length)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def exponential(x: float) -> float:
     """Return exp(x) for -46 <= x <= 0, to 2^-44: a Taylor polynomial at x / 128, squared seven times."""
     y = x * 0.0078125
@@ -94,7 +94,7 @@ def exponential(x: float) -> float:
     return p
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def squared_distances(chunk: Any, point: Any, out: Any) -> None:
     """Write the squared distances of a chunk's 32 words from a point, each summed dimension by dimension."""
     for lane in range(LANES):

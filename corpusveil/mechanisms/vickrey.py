@@ -114,7 +114,7 @@ def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> F
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _chances(vectors: Any, points: Any, near: Any, t: float, out: Any) -> None:
     for row in range(out.size):
         largest = 0.0

@@ -91,6 +91,8 @@ class PublicPieces:
     excluded: tuple[str, ...]
     refuse: tuple[str | Function, ...] = ()
     """Recognizers whose spans no sentence may have."""
+    suspect: bool = True
+    """Refuse words that may tell of somebody."""
 
     def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
         """Return the fit pieces of texts, large_string [D] without nulls, and count what was refused by its fault."""
@@ -132,7 +134,8 @@ class PublicPieces:
     def _faults(self, tools: _Tools, tokens: Tokens, bounds: Int64, sentences: Int64) -> tuple[Any, tuple[str, ...]]:
         """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
         size, faults = len(self.space), _OF_CLASS[tokens.classes]
-        faults = np.maximum(faults, tools.suspicions.of(tokens, sentences))
+        if self.suspect:
+            faults = np.maximum(faults, tools.suspicions.of(tokens, sentences))
         faults[tools.barred[tokens.ids]] = _EXCLUDED
         # The recognizers look ids up in the space alone.
         tokens = dataclasses.replace(tokens, ids=np.where(tokens.ids < size, tokens.ids, np.int32(-1)))
@@ -259,6 +262,7 @@ def build_store(
     unlike: Address | Sequence[Address] = (),
     encoder: str | None = None,
     refuse: Sequence[str | Function] = (),
+    suspect: bool = True,
     rows_per_task: int | None = None,
     watch: StageWatch | None = None,
 ) -> Store:
@@ -269,7 +273,7 @@ def build_store(
     column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
     bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
     those that the package of the space left out. ``refuse`` names recognizers whose spans no piece has; words that may
-    tell of somebody are refused in any case. ``unlike`` are other public texts, to measure what the store does not
+    tell of somebody are refused, too, unless ``suspect`` is off, for texts that were written about nobody. ``unlike`` are other public texts, to measure what the store does not
     know, and ``encoder`` is another encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
     after an interruption, and does nothing when all is done.
 
@@ -294,7 +298,7 @@ def build_store(
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     refuse = tuple(refuse)
-    named = [*map(registry.mark, refuse)]
+    named = [*map(registry.mark, refuse), suspect]
     settings = [
         VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
         licence, attribution, without, named,
@@ -303,7 +307,12 @@ def build_store(
     salt = _salt(url, salt, mark_of(settings))
     call = mark_of(settings, salt)
     take = Take(
-        files.join(url, WORK), call, text, PublicPieces(space, words, tuple(without), refuse), salt, size + SPARE
+        files.join(url, WORK),
+        call,
+        text,
+        PublicPieces(space, words, tuple(without), refuse, suspect),
+        salt,
+        size + SPARE,
     )
 
     def taken(take: Take, shards: Sequence[InputShard]) -> tuple[list[Taken], pa.Table, list[dict[str, str]]]:
@@ -325,7 +334,7 @@ def build_store(
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
             "words": words,
-            "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)],
+            "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)], "suspect": suspect,
             "excluded": {"words": len(without), "digest": mark_of(without)},
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
             "refused": dict(sorted(refused.items())),

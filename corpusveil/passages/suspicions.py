@@ -3,7 +3,8 @@
 Suspect is
 
 * a capitalized word within a sentence that the space does not know, or that public lists know as a name, but for days,
-  months and some nations and places (``NEUTRAL``); at the beginning of a sentence, one that is nothing but a name, or rare;
+  months and some nations and places (``NEUTRAL``); at the beginning of a sentence, one that is nothing but a name, or
+  a rare one;
 * any unknown or listed word of a sentence that begins with a small letter: who writes so capitalizes no name;
 * an unknown word with a letter that no word of the space has (*another script*);
 * an unknown word that has an excluded word in it, in whatever letters: without accents, in letters that look alike,

@@ -52,7 +52,7 @@ def privatize(
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = dataclasses.replace(
-        plan.run, debug=debug, watch=watch.shards, begun=later.begin, tell=later.warn,
+        plan.run, debug=debug, watch=watch.shards, begun=later.begin,
         look=lambda batch: tell_first(batch, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, plan, watch)

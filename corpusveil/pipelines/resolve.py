@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
-from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
@@ -94,9 +94,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
             release = dataclasses.replace(release, key=kept)
         home.note_output(own, output.path, corpus.input)
     if ledger is not None and ledger.path is not None:
-        caps = Caps(ledger.cap, ledger.cap_token, ledger.cap_ldp)
-        units = units_of(ledger.unit)
-        spending = Spending(ledger.path, caps, units, corpus.name or "", over_cap=ledger.over_cap)
+        spending = Spending(ledger.path, ledger.cap, units_of(ledger.unit), corpus.name or "", ledger.over_cap)
     columns = dataclasses.replace(columns, marked=settings.store is not None and settings.store.mark_source)
     reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
     writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)

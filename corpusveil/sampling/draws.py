@@ -152,7 +152,7 @@ def _counters(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) 
         out[u(2 * t + 1)] = tags[document, u(1)] + np.uint64(positions[u(t)]) + carry
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _counter_runs(tags: Any, documents: Any, positions: Any, offset: Any, out: Any) -> None:
     for t in range(positions.size):
         document = documents[t]

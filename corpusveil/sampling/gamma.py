@@ -36,7 +36,7 @@ def _uniform(lane: Any) -> float:
     return (np.float64(lane >> _DROPPED) + 0.5) * _STEP
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _fill(lanes: Any, scales: Any, out: Any) -> None:
     tokens, k = out.shape
     m = (k + 1) // 2

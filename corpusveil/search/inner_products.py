@@ -58,7 +58,7 @@ class ProductSearch:
         return ids, np.maximum(products, -(2.0**24)).astype(np.int32)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _offer(made: Any, top: int, sizes: Any, products: Any, ids: Any, low: int, high: int) -> None:
     """Enter each row's columns among its best so far, which descend; equal products stay after earlier ones."""
     columns = made.shape[1]

@@ -118,7 +118,7 @@ def error_bound(dimensions: int) -> float:
     return 1.01 * (dimensions + 16) * 2.0**-24
 
 
-@njit(cache=True)
+@njit()
 def _squared_norms(vectors: Any, out: Any) -> None:
     """Write the squared norms of vectors; float32 [V, d], float64 [V]."""
     for v in range(vectors.shape[0]):
@@ -128,7 +128,7 @@ def _squared_norms(vectors: Any, out: Any) -> None:
         out[v] = total
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _offer(tile: Any, norms: Any, factors: Any, first: int, candidates: Any, low: int, high: int) -> None:
     """Keep, for each row, the words whose key is within ``slack`` of the k-th least so far.
 
@@ -160,7 +160,7 @@ def _offer(tile: Any, norms: Any, factors: Any, first: int, candidates: Any, low
         _keep(line, first, groups, columns, 1, candidates, r)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _lower(least: Any, key: Any) -> None:
     """Enter a key among the least, which ascend."""
     last = least.size - 1
@@ -173,7 +173,7 @@ def _lower(least: Any, key: Any) -> None:
     least[at] = key
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _keep(line: Any, first: int, start: int, stop: int, stride: int, candidates: Any, r: int) -> None:
     """Enter those columns ``start, start + stride, ..`` among row r's candidates whose key is within the limit."""
     slack, least, keys, rows, counts = candidates
@@ -189,7 +189,7 @@ def _keep(line: Any, first: int, start: int, stop: int, stride: int, candidates:
             counts[r] += 1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _compact(keys: Any, rows: Any, count: int, limit: Any) -> int:
     """Move the candidates within the limit to the front; return their number."""
     kept = 0
@@ -201,7 +201,7 @@ def _compact(keys: Any, rows: Any, count: int, limit: Any) -> int:
     return kept
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _rank(vectors: Any, v: int, point: Any) -> float:
     """Return the deciding rank, summed dimension by dimension."""
     total = 0.0
@@ -211,7 +211,7 @@ def _rank(vectors: Any, v: int, point: Any) -> float:
     return total
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def _quick_rank(vectors: Any, v: int, point: Any) -> float:
     """Return the rank as any order of summation gives it: several times as fast."""
     total = 0.0
@@ -221,7 +221,7 @@ def _quick_rank(vectors: Any, v: int, point: Any) -> float:
     return total
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _decide(vectors: Any, points: Any, doubts: Any, candidates: Any, out: Any, low: int, high: int) -> None:
     """Choose among the candidates of each row by rank in float64, then by id; ``out`` int32 [T, k].
 

@@ -50,14 +50,14 @@ def nearest(vectors: Float32, row: int, k: int, among: Int64 | None = None) -> t
     return near, squares
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _choose(vectors: Float32, nominees: Int32, floors: Float64, near: Int32, squares: Float64, unsure: Bool) -> None:
     for row in range(len(near)):
         used = _scan(vectors, row, nominees[row], near[row], squares[row])
         unsure[row] = used < near.shape[1] or not squares[row, -1] < floors[row]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _scan(vectors: Float32, row: int, others: Integers, near: Int32, squares: Float64) -> int:
     """Write the nearest of other words, nearest first, and their squared distances; return how many there were."""
     k, used, limit = near.size, 0, np.inf

@@ -109,7 +109,7 @@ def rounds(blocks: int) -> Iterator[list[tuple[int, int]]]:
         circle[1:] = [circle[-1], *circle[1:-1]]
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _offer(products: Float32, weights: Float32, left: int, right: int, kept: Any) -> None:
     """Offer the words of two blocks to each other; within one block, each word to each.
 
@@ -162,7 +162,7 @@ def _enter(key: float, word: int, keys: Float32, rows: Int32, counts: Int64, lim
     counts[r] = count
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _settle(keys: Float32, rows: Int32, counts: Int64, limits: Float32, k: int, low: int, high: int) -> None:
     """Cut every buffer to its K smallest keys; ``limits`` become the largest keys kept."""
     for r in range(low, high):
@@ -198,7 +198,7 @@ def _select(keys: Float32, rows: Int32, n: int, k: int) -> np.float32:
     return kth
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def squared_distance(vectors: Float32, a: int, b: int) -> float:
     """Return the squared distance of two words, summed in float64 dimension by dimension: the one that decides."""
     total = 0.0
@@ -208,7 +208,7 @@ def squared_distance(vectors: Float32, a: int, b: int) -> float:
     return total
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@njit(fastmath={"reassoc", "contract"})
 def least_distance(vectors: Float32, a: int, b: int) -> float:
     """Return a lower bound of ``squared_distance``, several times as fast: summed in any order.
 

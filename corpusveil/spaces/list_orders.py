@@ -115,7 +115,7 @@ def _tour(vectors: Float32, nominations: Nominations, start: int) -> tuple[Int32
         at, scans, since = at + 1, scans + 1, since + 1
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _walk(
     vectors: Float32, nominees: Int32, floors: Float64, used: Bool, order: Int32, at: int, word: int
 ) -> tuple[int, int]:

@@ -43,12 +43,12 @@ def improve(vectors: Float32, order: Int32, near: Int32) -> Int32:
     return np.roll(tour, -1 - int(edges.argmax())).astype(np.int32)
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _distance(vectors: Float32, a: int, b: int) -> float:
     return float(np.sqrt(squared_distance(vectors, a, b)))
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _edges(vectors: Float32, tour: Int64) -> Float64:
     """Return the length of each edge of a ring."""
     out = np.empty(len(tour), np.float64)
@@ -179,7 +179,7 @@ def _or_opt(vectors: Float32, near: Int64, tour: Int64, at: Int64, a: int, farth
     return False
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _improve(vectors: Float32, near: Int64, tour: Int64, farthest: int) -> int:
     """Improve a ring in place; return how many moves were made."""
     n = len(tour)

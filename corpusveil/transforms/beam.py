@@ -25,7 +25,7 @@ from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictEr
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, text_of
+from corpusveil.ledger.units import Unit, texts_of
 from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
@@ -253,7 +253,7 @@ def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequ
         _field(document, name)
     encode_id(*checked_identities([identity], id))
     for unit in units if value is not None else ():
-        text_of(_field(document, unit), Unit(unit, unit), "a document")
+        texts_of([_field(document, unit)], Unit(unit, unit), [0], "a document")
     return document
 
 

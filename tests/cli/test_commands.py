@@ -214,7 +214,7 @@ class TestWhatIsPrinted:
         used = tmp_path / "used" / "data" / "part-00000-of-00001.jsonl"
         used.parent.mkdir(parents=True)
         used.write_text("{}")
-        cap = ("--ledger", str(tmp_path / "ledger"), "--unit", "content", "--cap", "0.1", "--cap-ldp", "9")
+        cap = ("--ledger", str(tmp_path / "ledger"), "--unit", "content", "--cap", "0.1")
         for given, output, more in (
             (tmp_path / "none", "out", ()), (source, "used", ()), (source, "out", cap),
         ):  # fmt: skip

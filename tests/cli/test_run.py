@@ -44,7 +44,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "layout": "normalize", "case": "lower", "hyphens": "join", "markup": "words",
         },
         "key": {"path": f"{folder}/release.key"},
-        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 30.0, "cap_token": 20.0, "cap_ldp": 1e6},
+        "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 1e6},
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",

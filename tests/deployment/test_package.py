@@ -24,17 +24,14 @@ import pyarrow.dataset
 import pytest
 from dockerfile_parse import DockerfileParser
 from packaging.requirements import Requirement
-from packaging.tags import sys_tags
 
 import corpusveil
 from corpusveil.cli.main import split_arguments
-from corpusveil.compiled import PORTABLE
 from corpusveil.deployment import package
 from corpusveil.deployment.package import LEFT_OUT, package_spark
-from corpusveil.deployment.wheel import ENDINGS, build_wheel, constraints, requirement
+from corpusveil.deployment.wheel import build_wheel, constraints, requirement
 from corpusveil.pipelines.flows import options_of
 from corpusveil.transforms.handshake import versions
-from scripts import machine_code
 from tests.calls import command, refused, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import Ground, make_ground, release_files
@@ -55,72 +52,6 @@ def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
     wheel = Requirement(requirement(tmp_path / "a b" / "x.whl", ["s3"]))
     assert (wheel.name, wheel.extras) == ("corpusveil", {"s3"})
     assert str(wheel.url).endswith("/a%20b/x.whl")
-
-
-@pytest.fixture(scope="module")
-def little(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return a wheel with the machine code of one loop: compiling all takes a minute."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(machine_code, "PROGRAM", ["-c", LITTLE])
-        return build_wheel(tmp_path_factory.mktemp("wheel"), machine_code=machine_code.compile_beside)
-
-
-LITTLE = """
-import numpy as np
-from corpusveil.text.utf8 import encode
-encode(233, np.zeros(4, np.uint8), 0)
-"""
-LOADED = f"""
-import corpusveil
-{LITTLE}
-print(corpusveil.__file__, sum(encode.stats.cache_hits.values()), sum(encode.stats.cache_misses.values()))
-"""
-
-
-class TestMachineCode:
-    @pytest.mark.nightly
-    def test_is_loaded_where_the_wheel_is_unpacked(self, little: Path, tmp_path: Path) -> None:
-        """In another folder, at another time, numba finds the loops compiled, and compiles none of them again.
-
-        So does another processor with the same instructions, and one whose own cache is in another folder.
-        """
-        zipfile.ZipFile(little).extractall(tmp_path)
-        others: list[dict[str, str]] = [{}, {"NUMBA_CPU_NAME": "generic"}, {"NUMBA_CACHE_DIR": str(tmp_path / "own")}]
-        for other in others if PORTABLE else [{}]:
-            done = subprocess.run(
-                [sys.executable, "-c", LOADED], cwd=tmp_path, capture_output=True, text=True,
-                env={**os.environ, "PYTHONPATH": str(tmp_path), **other}, check=False,
-            )  # fmt: skip
-            assert done.stdout.split() == [str(tmp_path / "corpusveil" / "__init__.py"), "1", "0"], (other, done.stderr)
-
-    def test_is_all_that_its_wheel_has_more(self, little: Path, tmp_path: Path) -> None:
-        """And pip prefers that wheel where its tag fits, since the tag is the platform's."""
-        assert any(str(tag) in little.name for tag in sys_tags())
-        plain, names = (set(zipfile.ZipFile(wheel).namelist()) for wheel in (build_wheel(tmp_path), little))
-        assert plain < names
-        assert {Path(name).suffix for name in names - plain} == set(ENDINGS)
-        record = next(name for name in names if name.endswith("RECORD"))
-        rows = zipfile.ZipFile(little).read(record).decode().splitlines()
-        assert {row.partition(",")[0] for row in rows} == names
-
-    @pytest.mark.nightly
-    def test_goes_from_an_installation_into_what_a_cluster_gets(self, little: Path, tmp_path: Path) -> None:
-        """From one that has it; what was compiled beside an installation without it is left out."""
-        call = f"from pathlib import Path; from corpusveil.deployment import wheel as w; import sys; {PACK}"
-        for wheel in (little, build_wheel(tmp_path)):
-            place = tmp_path / wheel.stem
-            zipfile.ZipFile(wheel).extractall(place)
-            (place / "corpusveil" / "__pycache__").mkdir(exist_ok=True)
-            (place / "corpusveil" / "__pycache__" / "own.nbi").touch()
-            done = subprocess.run(
-                [sys.executable, "-c", call, str(tmp_path)], cwd=tmp_path, capture_output=True, text=True, check=True,
-                env={**os.environ, "PYTHONPATH": str(place)},
-            )  # fmt: skip
-            packed, given = (set(zipfile.ZipFile(path).namelist()) for path in (done.stdout.strip(), wheel))
-            assert packed == given
-
-
-PACK = "print(w.build_wheel(Path(sys.argv[1]), machine_code=w.installed_loops))"
 
 
 def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -147,11 +78,9 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatc
     packed, home = tmp_path / "packed", tmp_path / "home"
     for folder in (home, tmp_path / "cluster", tmp_path / "ground"):
         folder.mkdir()
-    monkeypatch.setattr(package, "installed_loops", machine_code.compile_beside)  # as if they were installed
     package_spark(str(packed))
     names = zipfile.ZipFile(packed / "corpusveil.pex").namelist()
     assert any("numpy" in name for name in names)
-    shipped = {Path(name).name for name in names if name.endswith(ENDINGS)}
     assert not any("pyspark" in name or "apache_beam" in name for name in names)
     ground = make_ground(tmp_path / "ground")
     texts = write(tmp_path / "texts", make(3000, 3), 4)
@@ -169,7 +98,6 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatc
     unpacked = home / ".cache" / "pex"  # where pex unpacks the file; nothing else brought packages
     assert unpacked.exists()
     assert [path for path in home.rglob("site-packages") if not path.is_relative_to(unpacked)] == []
-    assert {path.name for end in ENDINGS for path in home.rglob(f"*{end}")} == shipped, "some was compiled"
     for command in (*flow(texts, here, "local"), release(ground, here, "local")):
         succeeds(*[str(word) for word in command])
     assert release_files(there / "release") == release_files(here / "release")

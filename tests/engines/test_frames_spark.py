@@ -249,7 +249,7 @@ def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
     assert len(drawn) == 2
     assert all(row in expected for row in drawn)
     assert not (tmp_path / "out" / "1").exists()
-    assert ledger.spent_on(0).releases[0]["total"] == 12
+    assert ledger.spent_on(0).releases[0]["tokens"] == 12
     state = b"".join(path.read_bytes() for path in tmp_path.glob("check/**/*") if path.is_file())
     assert state
     assert not any(secret in state for secret in (TEST_KEY, TEST_KEY.hex().encode(), WORDS[3].encode()))

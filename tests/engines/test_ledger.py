@@ -98,9 +98,7 @@ def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path, spa
     assert all(entered == found[0] for entered in found)
     spent = {repr(cv.Ledger(tmp_path / name).spent()).replace(name, "") for name in ways}
     assert len(spent) == 1
-    full = max(
-        value for (reading, _), value in cv.Ledger(tmp_path / "pandas").spent().worst.items() if reading == "total"
-    )
+    full = cv.Ledger(tmp_path / "pandas").spent().most
     sentences = set()
     for name, way in ways.items():
         with pytest.raises(CapError) as caught:

@@ -51,7 +51,7 @@ def published(folder: Path) -> dict[str, str]:
 def spent(folder: Path) -> Any:
     """Return what the ledger of a run says: the readings of each release, and the most that a unit has spent."""
     ledger = cv.Ledger(str(folder / "ledger")).spent()
-    return [{**line, "date": ""} for line in ledger.releases], ledger.worst
+    return [{**line, "date": ""} for line in ledger.releases], ledger.most
 
 
 def held_environment(plan: Path) -> dict[str, str]:

@@ -222,7 +222,7 @@ RELEASES: dict[str, list[str]] = {
     "c4": ["c4"],
     "c4 with ids, ledger and a kept column": [
         "c4", "--id", "id", "--keep", "id", "--ledger", "ledger", "--unit", "id", "--unit", "content", "--corpus",
-        "golden", "--cap", "100", "--cap-ldp", "1e6", "--per", "document", "--epsilon", "10",
+        "golden", "--cap", "1e6", "--per", "document", "--epsilon", "10",
     ],
     "c4 with split tasks on two workers": ["c4", "--rows-per-task", "8192", "--workers", "2"],
     "json lines": ["plain"],

@@ -175,9 +175,8 @@ def ledgers() -> Iterator[Call]:
         return privatize(said, "--ledger", ledger, *more)
 
     yield privatize("--ledger", "--unit", "id")
-    for cap in ("--cap", "--cap-token", "--cap-ldp"):
-        yield counted("--unit", cap, "1")
-        yield counted(cap, cap, "0", "--unit", "id")
+    yield counted("--unit", "--cap", "1")
+    yield counted("--cap", "--cap", "0", "--unit", "id")
     for unit in ("", "=", "=id", "id=", "content=id"):
         yield counted("unit", "--unit", unit)
     yield counted("unit", "--unit", "id", "--unit", "id=secret")

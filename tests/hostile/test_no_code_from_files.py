@@ -20,7 +20,6 @@ NOT_PICKLE = {"json", "orjson", "tomllib", "np", "files", "Key", "KeyedVectors"}
 """What ``load`` and ``loads`` may be called on; NumPy's only with ``allow_pickle=False``."""
 
 ALLOWED = {
-    ("compiled.py", "load of shipped"): "machine code in the installed package, trusted as its code is; numba reads it",
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("sampling/blake2b.py", "load of builder"): "likewise",
     ("spaces/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",

@@ -63,7 +63,7 @@ def test_a_manifest(tmp_path: Path) -> None:
             "columns": {"keep": []}, "text": {},
         },
         "guarantee": {"disclosed": [], "epsilon": 1.0, "plain_ldp": 1.0},
-        "checksums": "c", "guarantee_in_words": [], "spends": {"name": "n", "metric": "m"},
+        "checksums": "c", "guarantee_in_words": [], "spends": {"name": "n"},
     }  # fmt: skip
 
     def write(name: str, **risk: Any) -> None:

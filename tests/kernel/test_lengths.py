@@ -17,7 +17,6 @@ import pytest
 from scipy import stats
 
 import corpusveil as cv
-from corpusveil.budget.accounting import SCALE, as_float
 from corpusveil.budget.length import geometric_weights
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.jobs.local import Local
@@ -197,21 +196,6 @@ class TestTheKernel:
         made = [text.split() for text in cv.privatize([" ".join(words)] * 200, one, ids=list(range(200)))]
         assert all(text[:20] == words[: len(text)] for text in made)
         assert len({len(text) for text in made}) > 10
-
-    @pytest.mark.parametrize("length", [GRID, NOISE])
-    def test_tells_the_ledger_of_every_word_that_is_released(self, length: Any) -> None:
-        """A document's budget is shared by the released words, and the noise of the length is in the sums."""
-        texts = pa.array([" ".join(words_of(n)) for n in range(12)], pa.large_string())
-        one = release(length=length, budget=cv.Budget(6.0, "document"))
-        _, readings = one.kernel().account(Documents(texts, list(range(12))), bytes(32))
-        made, _ = one.kernel().privatize(Documents(texts, list(range(12))))
-        sizes = [len(text.split()) for text in made.to_pylist()]
-        of_length = NOISE.epsilon if length is NOISE else 0.0
-        assert readings.tokens.tolist() == sizes
-        for size, total, largest in zip(sizes, readings.total.tolist(), readings.largest.tolist(), strict=True):
-            share = float(one.budget.shares(np.array([size]))[0])
-            assert share <= as_float(largest) <= share + 1 / SCALE
-            assert size * share + of_length <= as_float(total) <= size * share + of_length + 3 / SCALE
 
     def test_fillers_are_no_stop_words_where_these_are_dropped(self) -> None:
         space = small_space(words=["the", "of", "river", "lake"], counts=[900, 90, 9, 9])

@@ -11,39 +11,38 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import corpusveil as cv
+from corpusveil.budget.accounting import as_float
 from corpusveil.ledger.account import schema
 from corpusveil.ledger.entries import VERSION, Entry
 from corpusveil.ledger.questions import connected, write_entry
 from corpusveil.ledger.units import Unit
 from corpusveil.spaces import Space
+from corpusveil.storage.documents import Documents
 from tests.engines.corpora import TEST_KEY
 
 CUSTOMER = (Unit("customer", "customer"),)
 
 
 class Row(NamedTuple):
-    """What a document of a unit spends, in whole epsilons of 1e-9."""
+    """What a document of a unit spends, in parts of 1e-9."""
 
     unit: int
     noise: int
     tokens: int = 1
-    total: int = 10**9
-    largest: int = 10**9
-    ldp: int = 10**9
-    text: int = 0
+    nats: int = 10**9
 
 
-def about(release: str = "r", metric: str = "m", **more: Any) -> dict[str, Any]:
+def about(release: str = "r", **more: Any) -> dict[str, Any]:
     return {
-        "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release, "metric": metric,
+        "version": VERSION, "unit": "customer", "namespace": "", "column": "text", "release": release,
         "mechanism": "ring-geometric", "space": "5" * 64, "budget": {}, **more,
     }  # fmt: skip
 
 
 def write_note(path: Path, rows: Iterable[Row]) -> str:
-    columns = list(zip(*((r.unit, r.noise, r.text, r.tokens, r.total, r.largest, r.ldp) for r in rows), strict=True))
-    tags = [pa.array([uuid.UUID(int=tag).bytes for tag in column], pa.binary(16)) for column in columns[:3] or [[]] * 3]
-    numbers = columns[3:] or [[]] * 4
+    columns = list(zip(*rows, strict=True))
+    tags = [pa.array([uuid.UUID(int=tag).bytes for tag in column], pa.binary(16)) for column in columns[:2] or [[]] * 2]
+    numbers = columns[2:] or [[]] * 2
     arrays = [pa.ExtensionArray.from_storage(pa.uuid(), tag) for tag in tags]
     table = pa.table(
         [*arrays, *(pa.array(number, pa.int64()) for number in numbers), pa.array(range(len(numbers[0])), pa.int64())],
@@ -66,3 +65,9 @@ def release_of(space: Space, epsilon: float = 1.0, number: int = 0, per: Any = "
     """Return one of many releases: each number has a key of its own."""
     key = cv.Key(bytes([number]) + TEST_KEY[1:])
     return cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(epsilon, per), cv.TextPolicy(), key=key, **more)
+
+
+def nats_of(release: Any, text: str) -> float:
+    """Return what a document with a text spends."""
+    _, readings = release.kernel().account(Documents(pa.array([text]), [0]), bytes(32))
+    return as_float(int(readings.nats[0]))

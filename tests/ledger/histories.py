@@ -11,7 +11,6 @@ import json
 from collections import defaultdict
 from typing import Any
 
-import numpy as np
 from hypothesis import strategies as st
 
 import corpusveil as cv
@@ -22,11 +21,10 @@ from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.engines.corpora import WORDS
-from tests.ledger.books import release_of
+from tests.ledger.books import nats_of, release_of
 
 AUTHORS, FILES, DOCUMENTS = 3, ("a.jsonl", "b.jsonl", "c.jsonl"), 5
 LINES = tuple(f"{WORDS[k]} {WORDS[3 * k + 1]}" for k in range(5))
-COST = 2 * float(cv.Budget(1.0, "document").shares(np.array([2]))[0])
 STEPS = st.one_of(
     st.tuples(st.sampled_from(["run", "run", "frame"]), st.integers(0, 2), st.integers(0, 30)),
     st.tuples(st.just("edit"), st.integers(0, DOCUMENTS - 1), st.integers(0, len(LINES) - 1)),
@@ -36,6 +34,11 @@ STEPS = st.one_of(
 )
 Noise = tuple[int, str, str]
 """What makes noise fresh: the key, the id with its type, and the text."""
+
+
+def cost(space: Space) -> float:
+    """Return what one document, which has two tokens, spends under one release."""
+    return nats_of(release_of(space, 1.0), LINES[0])
 
 
 class Stopped(BaseException):
@@ -53,7 +56,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
     for what, first, second in history:
         if what in ("run", "frame"):
             identity = {n: n if kind == 0 else str(n) for n in author}
-            of = {n: (a, str(a), float(a))[kind] for n, a in author.items()}
+            of = {n: (a, str(a), a)[kind] for n, a in author.items()}
             release = release_of(space, 1.0, first)
             if what == "frame":
                 done = _stopped(second, lambda: cv.privatize(
@@ -98,7 +101,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
         assert not ledger.verify().differences
         for number in held:
             try:
-                held[number] = max(v for (reading, _), v in ledger.spent_on(number).worst.items() if reading == "total")
+                held[number] = ledger.spent_on(number).most
             except UnknownError:
                 continue
     files.remove_folder(base)
@@ -108,7 +111,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
 def beyond_what_is_owed(space: Space, base: str, history: list[Any]) -> float:
     """Return the least by which what the ledger says of an author exceeds what became visible."""
     held, visible = play(space, base, history)
-    return min(held[number] - COST * len(visible[number]) for number in held)
+    return min(held[number] - cost(space) * len(visible[number]) for number in held)
 
 
 def _stopped(stop_at: int, call: Any) -> bool:

@@ -96,7 +96,7 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_
     first, second = sorted((tmp_path / "ledger" / ENTRIES).glob("*.parquet"))
     if damage == "negative":  # by somebody who has the secret
         table = pq.read_table(first)
-        column = table.schema.get_field_index("total")
+        column = table.schema.get_field_index("nats")
         changed = table.set_column(column, table.schema.field(column), [[-1] * table.num_rows])
         path = tmp_path / "changed"
         pq.write_table(changed, path)
@@ -221,7 +221,7 @@ def test_fingerprints_say_nothing_without_the_secret(store: EntryStore, tmp_path
 def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) -> None:
     space, url = make_space(tmp_path / "space"), tmp_path / "ledger"
     text = f"{WORDS[1]} {WORDS[2]}"
-    cv.privatize([text], release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=1.5), unit={"a": [1]})
+    cv.privatize([text], release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=80), unit={"a": [1]})
     if change == "renamed":
         entry = next((url / "entries").glob("*.parquet"))
         entry.rename(entry.with_name(f"{entry.stem} (1).parquet"))
@@ -229,6 +229,6 @@ def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) 
         (url / "ledger.json").write_text((url / "ledger.json").read_text().replace('"a"', '"b"'))
     with refused("damaged-record"):
         cv.privatize(
-            [text], release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=1.5),
+            [text], release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=80),
             unit={"a" if change == "renamed" else "b": [1]},
         )  # fmt: skip

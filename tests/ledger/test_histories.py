@@ -15,7 +15,7 @@ from corpusveil.ledger.entries import EntryStore
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from tests.engines.corpora import WORDS
-from tests.ledger.histories import COST, STEPS, play
+from tests.ledger.histories import STEPS, cost, play
 
 HISTORIES = st.lists(STEPS, min_size=3, max_size=9)
 CHAIN = [
@@ -38,7 +38,7 @@ def never_too_low(small: Space, history: list[Any]) -> None:
         held, visible = play(small, f"{folder}/history", history)
     stopped = any(step[0] in ("run", "frame") and step[2] for step in history)
     for author, spent in held.items():
-        owed = COST * len(visible[author])
+        owed = cost(small) * len(visible[author])
         assert spent >= owed - 1e-9
         assert stopped or spent == pytest.approx(owed, abs=1e-6)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import uuid
 from collections import defaultdict
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.ledger import questions
-from corpusveil.ledger.entries import READINGS
+from corpusveil.ledger.entries import Entry
 from corpusveil.ledger.questions import Books, connected
 from tests.calls import refused
 from tests.ledger.books import Row, entry_of
@@ -23,60 +24,75 @@ def random_rows(seed: int, size: int = 400) -> list[Row]:
     units = [int.from_bytes(tags.bytes(16), "big") for _ in range(40)]
     rows = {}
     for number in random.integers(0, 600, size).tolist():
-        unit = units[number % 40]
-        words = number % 7
-        rows[unit, number + seed % 2 * 1000] = Row(
-            unit, number + seed % 2 * 1000, words, words * SCALE // 3, SCALE // 3 * (words > 0), words * 12 * SCALE + 1
-        )
+        unit, words = units[number % 40], number % 7
+        rows[unit, number + seed % 2 * 1000] = Row(unit, number + seed % 2 * 1000, words, words * 12 * SCALE + 1)
     return list(rows.values())
 
 
-def by_hand(entries: list[tuple[list[Row], dict[str, str]]]) -> dict[tuple[str, str, int], int]:
-    """Return the sum of each reading, metric and unit over different noise of a release."""
-    spent: dict[tuple[str, int, int], tuple[str, Row]] = {}
-    for rows, given in entries:
-        for row in rows:
-            spent[given["release"], row.unit, row.noise] = given["metric"], row
-    sums: dict[tuple[str, str, int], int] = defaultdict(int)
-    for metric, row in spent.values():
-        sums["total", metric, row.unit] += row.total
-        sums["largest", metric, row.unit] += row.largest
-        sums["ldp", "", row.unit] += row.ldp
+def by_hand(entries: list[list[Row]]) -> dict[int, int]:
+    """Return the nats of each unit over its different noise."""
+    spent = {(row.unit, row.noise): row.nats for rows in entries for row in rows}
+    sums: dict[int, int] = defaultdict(int)
+    for (unit, _), nats in spent.items():
+        sums[unit] += nats
     return sums
 
 
 @pytest.mark.parametrize("range_rows", [1 << 21, 100])
 def test_sums_are_those_of_a_count_by_hand(range_rows: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Over releases, metrics and overlapping entries of one release; of all units, and of planned ones alone."""
+    """Over releases and overlapping entries of one release; of all units, and of planned ones alone."""
     monkeypatch.setattr(questions, "RANGE_ROWS", range_rows)
-    kinds = [("a", "m"), ("a", "m"), ("b", "m"), ("c", "n")]
     # the noise of another release has other fingerprints, which rows of an odd seed have
-    content = [(random_rows(2 * n + (release == "b")), {"release": release, "metric": metric})
-               for n, (release, metric) in enumerate(kinds)]  # fmt: skip
-    content[3] = ([row._replace(noise=row.noise + 5000) for row in content[3][0]], content[3][1])
-    entries = [entry_of(tmp_path / "in", rows, **given) for rows, given in content]
-    planned = ([row._replace(noise=row.noise + 9000) for row in random_rows(8, 30)], {"release": "d", "metric": "m"})
-    for more, of_planned in (([], False), ([planned], True)):
-        sums = by_hand([*content, *more])
-        units = {row.unit for row in planned[0]}
-        sums = {key: value for key, value in sums.items() if not of_planned or key[2] in units}
+    content = {number: random_rows(number) for number in (0, 2, 1, 3)}
+    entries = [entry_of(tmp_path / "in", rows, release="ab"[seed % 2]) for seed, rows in content.items()]
+    planned = [row._replace(noise=row.noise + 9000) for row in random_rows(8, 30)]
+    for more in ([], [planned]):
+        sums = by_hand([*content.values(), *more])
+        sums = {unit: nats for unit, nats in sums.items() if not more or unit in {row.unit for row in planned}}
+        cap = int(np.median(list(sums.values())))
         with connected(str(tmp_path)) as connection:
-            books = Books(connection, entries, [entry_of(tmp_path / "p", rows, **given) for rows, given in more])
-            caps = {name: int(np.median([v for key, v in sums.items() if key[0] == name])) for name in READINGS}
-            most = books.worst(caps, of_planned=of_planned)
-            assert {(worst.reading, worst.metric) for worst in most} == {key[:2] for key in sums}
-            for worst in most:
-                mine = {unit: v for (*place, unit), v in sums.items() if place == [worst.reading, worst.metric]}
-                assert worst.value == max(mine.values()) == mine[worst.unit.int]
-                assert worst.over == sum(value > caps[worst.reading] for value in mine.values())
+            books = Books(connection, entries, [entry_of(tmp_path / "p", rows, release="d") for rows in more])
+            most = books.most(cap)
+            assert most is not None
+            assert most.nats == max(sums.values()) == sums[most.unit.int]
+            over = {unit for unit, nats in sums.items() if nats > cap}
+            assert (most.over, {unit.int for unit in books.over(cap)}) == (len(over), over)
+            assert books.totals() == sorted(sums.values())
+            assert books.spent_by(most.unit) == by_hand(list(content.values()))[most.unit.int]
+            lines = books.lines(most.unit)
+            assert sum(line.nats for line in lines) == books.spent_by(most.unit)
+            assert {line.about.release for line in lines} <= {"a", "b"}
 
 
 def test_sums_beyond_64_bits_are_exact_and_what_nothing_bounds_stays_unbounded(tmp_path: Path) -> None:
-    rows = [Row(1, n, total=INFINITE - 1, largest=1) for n in range(5)] + [Row(2, 9, total=INFINITE)]
+    rows = [Row(1, n, nats=INFINITE - 1) for n in range(5)] + [Row(2, 9, nats=INFINITE)]
     with connected(str(tmp_path)) as connection:
-        most = Books(connection, [entry_of(tmp_path / "in", rows)]).worst({"total": 5 * (INFINITE - 1)})
-    assert (most[0].value, most[0].unit, most[0].over) == (5 * (INFINITE - 1), uuid.UUID(int=1), 0)
-    assert as_float(most[0].value) == np.inf
+        most = Books(connection, [entry_of(tmp_path / "in", rows)]).most(5 * (INFINITE - 1))
+    assert most is not None
+    assert (most.nats, most.unit, most.over) == (5 * (INFINITE - 1), uuid.UUID(int=1), 0)
+    assert as_float(most.nats) == np.inf
+
+
+@pytest.mark.parametrize("releases", [600, pytest.param(10_000, marks=pytest.mark.nightly)])
+def test_a_ledger_of_many_releases_is_asked_in_bounded_memory(
+    releases: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each night adds one; 300 ended every run in 0.5."""
+    monkeypatch.setattr(questions, "MEMORY", "200MB" if releases < 1000 else questions.MEMORY)
+    (tmp_path / "in").mkdir()
+    first = entry_of(tmp_path / "in", [Row(unit, unit) for unit in range(50)])
+    entries = []
+    for number in range(releases):
+        path = tmp_path / "in" / f"{number}.parquet"
+        if number:
+            os.link(first.path, path)
+        entries.append(Entry(str(path), first.about.model_copy(update={"release": f"r{number}"}), first.rows))
+    planned = entry_of(tmp_path / "p", [Row(7, 1000)])
+    with connected(str(tmp_path)) as connection:
+        books = Books(connection, entries, [planned])
+        most = books.most(1)
+        assert most is not None
+        assert (most.nats, most.unit.int, most.over) == (2 * 10**9, 7, 1)
 
 
 def test_what_memory_and_folder_do_not_hold_is_refused_by_the_folder(

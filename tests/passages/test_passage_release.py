@@ -169,7 +169,7 @@ class TestTheBooks:
         """And again for other noise; a cap in nats refuses what would exceed it, of words too."""
         given, ledger = (
             ["One two. Three four. Five six."],
-            cv.Ledger(str(tmp_path / "ledger"), cap_ldp=6.0 * pieces + 1),
+            cv.Ledger(str(tmp_path / "ledger"), cap=6.0 * pieces + 1),
         )
         call = {"ledger": ledger, "unit": {"person": ["ann"]}, "ids": [1]}
         cv.privatize(given, passage_release(per), **call)
@@ -241,7 +241,6 @@ class TestFiles:
             (["--spans", "rules"], "conflicting-settings", "--spans"),
             (["--per", "token"], "conflicting-settings", "--per"),
             (["--most-pieces", "3"], "conflicting-settings", "--most-pieces"),
-            (["--ledger", "l", "--unit", "id", "--cap", "9"], "conflicting-settings", "--cap"),
         ):
             fails([*call, *options, "--output", corpus / "no"], code, name)
             assert not (corpus / "no").exists()

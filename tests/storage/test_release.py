@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.jobs.local import Local
-from corpusveil.ledger.caps import Caps, Spending
+from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
@@ -325,7 +325,7 @@ def test_a_refused_run_leaves_nothing_but_what_others_put_beside_its_records(
     folder = output.with_name("mine")
     (folder / "letters").mkdir(parents=True)
     (folder / "letters" / "a").write_text("a")
-    spending = Spending(f"{output}.ledger", Caps(total=0.5), units_of("content"))
+    spending = Spending(f"{output}.ledger", 0.5, units_of("content"))
     for records in (None, str(folder)):
         with refused("cap-exceeded", "cap 0.5"):
             privatize_corpus(

@@ -23,8 +23,8 @@ from tests.passages.stores import passage_release
 
 ROOT = Path(__file__).parents[2]
 LAKE = ROOT / ".tools/lake"
-CAPS = ("--ledger", "ledger", "--unit", "customer=id", "--cap", "900", "--cap-ldp", "20000")
-MET = ("nats<=100", "per=token", "unit=customer", "cap-ldp<=20000", "kept=none", "mechanism=ring-geometric")
+CAPS = ("--ledger", "ledger", "--unit", "customer=id", "--cap", "20000")
+MET = ("nats<=100", "per=token", "unit=customer", "cap<=20000", "kept=none", "mechanism=ring-geometric")
 
 
 @pytest.fixture
@@ -51,14 +51,14 @@ def required(*claims: str) -> list[str]:
 def test_what_a_manifest_does_not_claim_ends_the_gate_with_the_field(release: Path, texts: Path) -> None:
     """With status 1; words claim nats for a token, and never for a document."""
     assert "not met" not in succeeds("verify", release, *required(*MET)).out
-    assert manifest(release)["caps"] == {"units": ["customer"], "total": 900.0, "ldp": 20000.0}
+    assert manifest(release)["cap"] == {"units": ["customer"], "nats": 20000.0, "over": "refuse"}
     succeeds("verify", texts, *required("nats <= 14", "per=document"))
     for url, claims, field in (
         (release, ("nats<=0.5", "per=token"), "nats is 1"), (release, ("nats<=100", "per=document"), "per is token"),
         (release, ("unit=id",), "unit is customer, and id"),
-        (release, ("cap-ldp<=19999", "unit=customer"), "cap-ldp is"),
+        (release, ("cap<=19999", "unit=customer"), "cap is"),
         (release, ("kept=id",), "kept is none"), (texts, ("nats<=5.9", "per=document"), "nats is 6"),
-        (texts, ("unit=customer",), "unit is none"), (texts, ("cap-ldp<=1e9", "unit=customer"), "cap-ldp is none"),
+        (texts, ("unit=customer",), "unit is none"), (texts, ("cap<=1e9", "unit=customer"), "cap is none"),
     ):  # fmt: skip
         fails(["verify", url, *required(*claims)], "not-met", field)
     assert len(cv.verify(release, require=["per=document", "space=x"]).unmet) == 2
@@ -72,7 +72,7 @@ def test_a_column_or_unit_cannot_be_named_as_another_claim(ground: Ground, tmp_p
         succeeds(*ground.arguments(source, tmp_path / keep, "--keep", keep))
         assert cv.verify(tmp_path / keep).claims["kept"] == said
         assert cv.verify(tmp_path / keep, require="kept=none").unmet, keep
-    caps = ("--ledger", str(tmp_path / "ledger"), "--unit", "x,customer=id", "--cap", "900")
+    caps = ("--ledger", str(tmp_path / "ledger"), "--unit", "x,customer=id", "--cap", "20000")
     succeeds(*ground.arguments(source, tmp_path / "unit", *caps))
     assert cv.verify(tmp_path / "unit", require="unit=customer").unmet
 
@@ -81,8 +81,8 @@ def test_a_gate_that_could_mean_several_things_is_refused(texts: Path) -> None:
     """A bare epsilon, nats of nothing, a name that no manifest has, and what is no number."""
     for claims, code, name in (
         (["epsilon<=1"], "wrong-value", "nats"), (["epsilon=1", "per=token"], "wrong-value", "epsilon"),
-        (["cap<=5000", "unit=x"], "wrong-value", "cap-ldp"), (["nats<=14"], "missing-setting", "per"),
-        (["nats<=14", "unit=x"], "missing-setting", "per"), (["cap-ldp<=14"], "missing-setting", "unit"),
+        (["cap=5000", "unit=x"], "wrong-value", "<="), (["nats<=14"], "missing-setting", "per"),
+        (["nats<=14", "unit=x"], "missing-setting", "per"), (["cap<=14"], "missing-setting", "unit"),
         (["nat<=14"], "unknown-name", "nats"), (["price<=1"], "unknown-name", "there are "),
         (["per=text"], "wrong-value", "token, document"),
         (["nats=14", "per=token"], "wrong-value", "<="),

@@ -70,11 +70,13 @@ class TestPublic:
         for name in ("release", "key_fingerprint", "content_sha256", "corpusveil"):
             assert public[name] in text
         assert public["configuration"]["space"] in text
-        assert public["spends"]["metric"] in text
+        assert public["spends"]["name"] in text
         assert all(shard["sha256"] in text for shard in public["shards"])
         assert "3 documents" in text
         assert "<script>x , outside every guarantee" in text
-        capped = read(render_public({**public, "caps": {"units": ["customer", "content"], "ldp": 100.0}}))
+        capped = read(
+            render_public({**public, "cap": {"units": ["customer", "content"], "nats": 100.0, "over": "refuse"}})
+        )
         assert "no value of customer in this release has spent more than 100 nats of plain LDP" in capped
         assert "no text in this release has spent more than 100 nats" in capped
 

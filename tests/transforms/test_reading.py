@@ -70,7 +70,7 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     for markup, text in cases:
         kernel = release(budget=budget, policy=cv.TextPolicy(markup=markup)).kernel()
         _, found = kernel.account(Documents(pa.array([text]), [0]), bytes(32))
-        spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.total, found.ldp)]))
+        spent.append(np.concatenate([np.atleast_1d(np.asarray(one, float)) for one in (found.tokens, found.nats)]))
     np.testing.assert_array_equal(spent[0], spent[1])
     assert not np.array_equal(spent[0], spent[2])
 

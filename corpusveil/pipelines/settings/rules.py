@@ -142,10 +142,9 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("text", "spans", "length"):
         for name in sorted(getattr(settings, section).model_fields_set):
             yield f"{section}.{name}", f"{of_words}; leave either out"
-    for place in ("budget.risk", "budget.strategy", "ledger.cap", "ledger.cap_token"):
+    for place in ("budget.risk", "budget.strategy"):
         if settings.value(place) is not None:
-            over_all = "give {ledger.cap_ldp}, which holds over words and passages"
-            yield place, f"{of_words}; {over_all if 'ledger' in place else 'leave either out'}"
+            yield place, f"{of_words}; leave either out"
     for section in ("mechanism", "denoise"):
         if getattr(settings, section) is not None:
             yield section, f"{of_words}; leave either out"
@@ -176,10 +175,9 @@ def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if ledger.path is None:
         yield "ledger.path", "this ledger, which {ledger.unit} and {ledger.cap} are about, is missing; add it"
-    caps = [name for name in ("cap", "cap_token", "cap_ldp") if getattr(ledger, name) is not None]
-    if caps and not ledger.unit:
+    if ledger.cap is not None and not ledger.unit:
         unit = "add {ledger.unit}: a column such as customer_id, or content"
-        yield f"ledger.{caps[0]}", f"a cap limits what a privacy unit spends; {unit}"
+        yield "ledger.cap", f"a cap limits what a privacy unit spends; {unit}"
 
 
 def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> Iterator[tuple[str, str]]:

@@ -236,19 +236,15 @@ class LedgerSettings(Section):
 
     path: str | None = key("The URL of the budget ledger (confidential).", None, path=True, metavar="URL")
     unit: list[str] = key(
-        "The privacy unit of the caps: a column, such as customer_id, or 'content' for the text itself. An edited "
-        "text is another unit. NAME=COLUMN if the ledger's unit has another name. Repeatable: caps hold for each.", [],
-        metavar="COLUMN")
+        "The privacy unit of {ledger.cap}: a column of strings or whole numbers, such as customer_id, or 'content' for "
+        "the text itself. An edited text is another unit. NAME=COLUMN if the ledger's unit has another name. "
+        "Repeatable: the cap holds for each.", [], metavar="COLUMN")
     cap: float | None = key(
-        "The most that a unit may spend in one metric, over all documents and releases. Another mechanism, parameter "
-        "or space has another metric, so set {ledger.cap_ldp} as well.", None, gt=0)
-    cap_token: float | None = key(
-        "The most that the costliest tokens of a unit's documents may spend in one metric. Set {ledger.cap_ldp} as "
-        "well.", None, gt=0, group="Rarely used")
-    cap_ldp: float | None = key("The most that a unit may spend in nats of plain LDP, over all metrics.", None, gt=0)
+        "The most that a unit may spend, in nats of plain LDP, over all documents and releases in this ledger.", None,
+        gt=0, metavar="NATS")
     over_cap: OverCap = key(
-        "What becomes of units that would exceed a cap: refuse the run, which names them in a private file, or drop "
-        "their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
+        "What becomes of units that would exceed {ledger.cap}: refuse the run, which names them in a private file, or "
+        "drop their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
 
 
 class EngineSettings(Section):

@@ -24,28 +24,26 @@ PREFIX = "corpusveil."
 DIGEST = "manifest"
 """The property that is the SHA-256 of the manifest."""
 NONE, TEST = "none", "the published test key"
-OF = {"nats": "per", "cap-ldp": "unit"}
+OF = {"nats": "per", "cap": "unit"}
 """Numbers, and the field that says of what: a requirement of one needs a requirement of the other."""
 FIELDS = (*OF, *OF.values(), "mechanism", "space", "release", "key", "kept")
 _AMBIGUOUS = {
     "epsilon": "an epsilon of words is for a unit of distance, and one of texts for any two, so it means another thing "
     "for each; require nats, as in 'nats<=14' with 'per=document'",
-    "cap": "a sum of epsilons depends on mechanism and space; require cap-ldp, in nats, as in 'cap-ldp<=250000' with "
-    "'unit=customer_id'",
 }
 
 
 def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
-    """Return the claims of a manifest: ``nats`` of plain LDP for one ``per``, and ``cap-ldp`` for one ``unit``.
+    """Return the claims of a manifest: ``nats`` of plain LDP for one ``per``, and ``cap`` for one ``unit``.
 
     Nats of words are for a token, whatever shares their epsilon. The cap is over all releases of the sender's ledger.
     """
-    configuration, guarantee, caps = manifest["configuration"], manifest["guarantee"], manifest.get("caps") or {}
-    numbers = {"nats": guarantee["plain_ldp"], "cap-ldp": caps.get("ldp")}
+    configuration, guarantee, cap = manifest["configuration"], manifest["guarantee"], manifest.get("cap") or {}
+    numbers = {"nats": guarantee["plain_ldp"], "cap": cap.get("nats")}
     return {
         **{name: NONE if value is None else in_full(value) for name, value in numbers.items()},
         "per": guarantee.get("per", NONE) if "store" in configuration else "token",
-        "unit": _names(caps.get("units", ())),
+        "unit": _names(cap.get("units", ())),
         "mechanism": configuration["mechanism"]["name"],
         "space": configuration["space"],
         "release": manifest["release"],

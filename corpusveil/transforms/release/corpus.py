@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -106,7 +105,7 @@ class Run:
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
     if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
     called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
-    has received the first batch of rows. ``tell`` receives a warning about all documents.
+    has received the first batch of rows.
     """
 
     release: AnyRelease
@@ -118,7 +117,6 @@ class Run:
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[], Any] | None = None
     look: Callable[[Batch], Any] | None = None
-    tell: Callable[[str], Any] = warnings.warn
 
     def source(self) -> tuple[Sequence[InputShard], CorpusIn]:
         """Return the shards, and how they are read, with the names of all columns and that of the corpus.
@@ -313,9 +311,8 @@ class _Start:
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
-                tell = run.tell if job.by_place else None
                 try:
-                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks), tell)
+                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
                 except CapError as error:
                     refused = refusal(error, accounting, tasks, job.records)
                     if spending.over_cap == "refuse":

@@ -51,10 +51,6 @@ AT_ONCE = 256
 """The documents that are denoised between two heartbeats."""
 _RECORD_KEY = b"corpusveil denoise: what is digested is public"
 _OF_SHARDS = ("documents", "tokens", "content_sha256", "checksums", "shards")
-SPENDS = (
-    "nothing, if the language model is public: then it was computed from a release and public data alone. It is in no "
-    "ledger"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +249,7 @@ def drafted(source: Mapping[str, Any], denoiser: Denoiser, digest: str) -> dict[
         "release": digest,
         "denoised": configuration(source, denoiser),
         "guarantee_in_words": [said, *source["guarantee_in_words"]],
-        "spends": {"name": source["spends"]["name"], "metric": SPENDS},
+        "spends": {"name": source["spends"]["name"]},
     }
 
 

@@ -36,7 +36,7 @@ class KeyedRelease(Shown):
 
     @abc.abstractmethod
     def spending(self) -> dict[str, Any]:
-        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        """Return what an entry of a ledger says of this release: mechanism, space or store, and budget."""
 
     @abc.abstractmethod
     def kernel(self, *, whole_corpus: bool = False) -> Accounts:

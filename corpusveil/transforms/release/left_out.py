@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.questions import connected
-from corpusveil.ledger.units import Unit, canonical
+from corpusveil.ledger.units import Unit, text_of
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
@@ -221,5 +221,5 @@ def _values(
                 for name, column in zip(columns.keep, batch.kept, strict=True):
                     value = column[at].as_py()
                     parsed = json.loads(value) if column.type == JSON and value is not None else value
-                    values[batch.numbers[at], name] = canonical(parsed)
+                    values[batch.numbers[at], name] = text_of(parsed)
     return values

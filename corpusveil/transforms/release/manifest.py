@@ -16,6 +16,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 import corpusveil
+from corpusveil.choices import OverCap
 from corpusveil.display import Card, Shown
 from corpusveil.errors import BadRecordError, MismatchError, UnfinishedError, VersionError
 from corpusveil.ledger.caps import Spending
@@ -97,11 +98,12 @@ class GuaranteeOf(Record):
     per: Line = "token"
 
 
-class CapsOf(Record):
-    """The privacy units of a release's ledger, and the caps that held for each."""
+class CapOf(Record):
+    """The privacy units of a release's ledger, the nats that each may spend, and what became of units above that."""
 
     units: list[Line]
-    ldp: float | None = None
+    nats: float
+    over: OverCap
 
 
 class DenoisedOf(Record):
@@ -111,10 +113,9 @@ class DenoisedOf(Record):
 
 
 class SpendsField(Record):
-    """The name and metric of a release in a ledger."""
+    """The name of a release in a ledger."""
 
     name: Line
-    metric: Line
 
 
 class Manifest(AnyVersion):
@@ -133,7 +134,7 @@ class Manifest(AnyVersion):
     spends: SpendsField
     risk: RiskField | None = None
     denoised: DenoisedOf = DenoisedOf(release="")
-    caps: CapsOf | None = None
+    cap: CapOf | None = None
     warning: Line | None = None
 
 
@@ -169,7 +170,7 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
         },
         **stated,
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
-        "spends": {"name": release.name, "metric": release.metric},
+        "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
         "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
     }
@@ -228,13 +229,12 @@ class Spends(Shown):
     url: str
     release: str
     name: str
-    metric: str
     source: str | None
 
     def card(self) -> Card:
         """Return the spending, and the release that spent it, in words."""
         if self.source is None:
-            spent = f"what a ledger shows for release {self.name}, in metric {self.metric}"
+            spent = f"what a ledger shows for release {self.name}"
             return Card(f"Release {self.url}", [("spends", spent)])
         return Card(
             f"Denoised release {self.url}",
@@ -252,7 +252,7 @@ def spends_of(url: str) -> Spends | None:
         return None
     manifest = read_manifest(url)
     source = manifest["denoised"]["release"] if "denoised" in manifest else None
-    return Spends(url, manifest["release"], manifest["spends"]["name"], manifest["spends"]["metric"], source)
+    return Spends(url, manifest["release"], manifest["spends"]["name"], source)
 
 
 def refuse_denoised(shards: Sequence[InputShard]) -> None:

@@ -117,7 +117,7 @@ def render_public(manifest: dict[str, Any], picture: Illustration | None = None)
     page = environment(__package__, "public.html").get_template("public.html")
     return page.render(
         of_passages=of_passages, no_author=NO_AUTHOR, risk=risk_of(manifest), m=manifest, budget=words,
-        brief=brief[:1].upper() + brief[1:], caps=cap_sentences(manifest.get("caps", {})), keep=keep,
+        brief=brief[:1].upper() + brief[1:], caps=cap_sentences(manifest.get("cap")), keep=keep,
         shown=SHOWN_FILES, figure=figure, picture=picture,
     )  # fmt: skip
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -110,11 +109,6 @@ class PassageRelease(KeyedRelease):
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
         }  # fmt: skip
 
-    @property
-    def metric(self) -> str:
-        """The name of the metric within which readings of releases add up: that of any two pieces of text."""
-        return hashlib.sha256(self.mechanism.name.encode()).hexdigest()[:16]
-
     def kernel(self, *, whole_corpus: bool = False) -> PassageKernel:
         """Return the batch kernel. It holds the subkeys of this release, never the key itself.
 
@@ -127,10 +121,10 @@ class PassageRelease(KeyedRelease):
         )  # fmt: skip
 
     def spending(self) -> dict[str, Any]:
-        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        """Return what an entry of a ledger says of this release: mechanism, store and budget."""
         return {
-            "metric": self.metric, "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
-            "budget": {"epsilon": self.epsilon, "per": self.per}, "length_epsilon": 0.0,
+            "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
+            "budget": {"epsilon": self.epsilon, "per": self.per},
         }  # fmt: skip
 
     def guarantee(self) -> Guarantee:

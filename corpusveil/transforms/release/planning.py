@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from corpusveil.arrays import Int64
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, NotMadeError
 from corpusveil.ledger.account import Account, AccountPass
-from corpusveil.ledger.caps import Spending, metric_names, refuse_over
-from corpusveil.ledger.entries import NUMBERS, READINGS, SECRET, EntryStore
+from corpusveil.ledger.caps import Spending, refuse_over, work_folder
+from corpusveil.ledger.entries import SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
@@ -55,8 +56,8 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 class Forecast(Shown):
     """The cost of a release. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
 
-    ``readings`` has the mean and the largest value of each reading among the sampled documents. ``refused`` says why
-    the ledger's caps refuse the release. ``spent`` is the most that a unit in the ledger has spent, by metric.
+    ``nats`` has the mean and the largest spending of the sampled documents. ``refused`` says why the ledger's cap
+    refuses the release. ``spent`` is the most that a unit in the ledger has spent, in nats.
     ``copies`` is known if all documents were compared.
     """
 
@@ -68,9 +69,9 @@ class Forecast(Shown):
     bytes_written: int
     cpu_seconds: float
     memory: int
-    readings: dict[str, tuple[float, float]]
+    nats: tuple[float, float]
     refused: str | None
-    spent: dict[str, float]
+    spent: float | None
     copies: Copies | None = None
     own_words: int | None = None
     """Words of the documents themselves, if a length policy releases another number of words."""
@@ -79,7 +80,7 @@ class Forecast(Shown):
     shared: float = 0.0
     """The share of runs of six words in the first texts that stand in more than 20 of them."""
     by_unit: tuple[float, ...] = ()
-    """The totals that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
+    """The nats that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
     counted: str = "token"
     partial: bool = False
     """Whether a part of the corpus was sampled, so that units may have further documents."""
@@ -96,11 +97,10 @@ class Forecast(Shown):
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
-        names = {"total": "epsilons in total", "largest": f"epsilon of a {self.counted}", "ldp": "nats of plain LDP"}
-        for name, (mean, largest) in self.readings.items():
-            lines.append(f"a document spends {mean:.4g} {names[name]} on average, {largest:.4g} at most in the sample")
-        for place, value in self.spent.items():
-            lines.append(f"the most that a unit in the ledger has spent: {figure(value)} {place}")
+        mean, largest = self.nats
+        lines.append(f"a document spends {mean:.4g} nats of plain LDP on average, {largest:.4g} at most in the sample")
+        if self.spent is not None:
+            lines.append(f"the most that a unit in the ledger has spent: {figure(self.spent)} nats of plain LDP")
         if self.shared >= MANY_SHARED:
             lines.append(
                 f"{self.shared:.0%} of the runs of six words in the first texts stand in more than 20 of them, as in "
@@ -111,7 +111,7 @@ class Forecast(Shown):
         if self.by_unit:
             *shares, most = (figure(total) for total in self.by_unit)
             lines.append(
-                f"a unit would have spent in total, with this release, {', '.join(shares)} or less in 50, 90 and 99 of "
+                f"a unit would have spent, with this release, {', '.join(shares)} nats or less in 50, 90 and 99 of "
                 f"100 cases; the smallest cap that passes is {most}" + (", by the sample" if self.partial else "")
             )
         if self.refused is not None:
@@ -131,7 +131,7 @@ class Forecast(Shown):
 def forecast(run: Run) -> Forecast:
     """Measure the cost of a run on up to ``SAMPLED`` shards.
 
-    With ``spending``, the cost includes the ledger's pass, and the ledger's caps are checked for the sample of this
+    With ``spending``, the cost includes the ledger's pass, and the ledger's cap is checked for the sample of this
     release, under its own key, so earlier spending of this release is not counted again. Raises UserError if the
     sampled shards have faults.
     """
@@ -174,8 +174,8 @@ def forecast(run: Run) -> Forecast:
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()
             written += files.size(job.writes.target(task)) or 0
             taken += task.size * share
-        readings = pa.concat_tables([read_table(note, NUMBERS) for note in notes])
-        refused, spent, by_unit = (None, {}, ()) if spending is None else _decided(spending, account, notes)
+        nats = pa.concat_tables([read_table(note, ["nats"]) for note in notes])["nats"].to_numpy()
+        refused, spent, by_unit = (None, None, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
     own_words = None
     if isinstance(release, Release) and release.length is not None:
@@ -183,7 +183,7 @@ def forecast(run: Run) -> Forecast:
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _readings(readings), refused, spent,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
         own_words=own_words,
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
         shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
@@ -200,41 +200,35 @@ def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 
-def _readings(accounts: pa.Table) -> dict[str, tuple[float, float]]:
-    readings = {}
-    for name in READINGS:
-        values = accounts[name].to_numpy()
-        mean = (
-            math.inf if values.size and values.max() == INFINITE else float(values.mean()) / SCALE if values.size else 0
-        )
-        readings[name] = (mean, as_float(int(values.max(initial=0))))
-    return readings
+def _mean_and_most(nats: Int64) -> tuple[float, float]:
+    if not nats.size or nats.max() == INFINITE:
+        return (math.inf, math.inf) if nats.size else (0.0, 0.0)
+    return float(nats.mean()) / SCALE, as_float(int(nats.max()))
 
 
 def _decided(
     spending: Spending, account: Account, notes: Sequence[str]
-) -> tuple[str | None, dict[str, float], tuple[float, ...]]:
-    """Return why the sample would be refused, the most that a unit has spent, by metric, and totals of units."""
-    refused = None
-    with spending.folder() as folder, connected(folder) as connection:
+) -> tuple[str | None, float | None, tuple[float, ...]]:
+    """Return why the sample would be refused, the most that a unit has spent, and what units would have spent."""
+    refused, totals = None, list[int]()
+    with work_folder() as folder, connected(folder) as connection:
         before = []
         if files.exists(files.join(spending.ledger, SECRET)):
             before = list(EntryStore.open(spending.ledger, spending.units).entries(folder))
-        planned = [
-            write_entry(connection, notes, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
-            for number, unit in enumerate(spending.units)
-        ]
-        both = Books(connection, before, planned, notes)
-        try:
-            refuse_over(spending, both)
-        except CapError as error:
-            refused = str(error)
-        totals = both.totals() if spending.units else []
+        for number, unit in enumerate(spending.units):
+            about = {**account.about, "unit": unit.name}
+            planned = write_entry(connection, notes, number, about, f"{folder}/planned-{number}")
+            books = Books(connection, [entry for entry in before if entry.about.unit == unit.name], [planned])
+            totals += books.totals()
+            try:
+                refuse_over(spending, books, unit.name)
+            except CapError as error:
+                refused = str(error)
+        totals.sort()
         places = [min(len(totals) - 1, int(share * len(totals))) for share in QUANTILES if totals]
-        most = (books := Books(connection, before)).worst({"total": INFINITE})
-        names = metric_names(books.kinds)
-        by_metric = {f"in {names[worst.metric]}": as_float(worst.value) for worst in most}
-        return refused, by_metric, tuple(as_float(totals[place]) for place in places)
+        most = Books(connection, before).most(INFINITE)
+        spent = None if most is None else as_float(most.nats)
+        return refused, spent, tuple(as_float(totals[place]) for place in places)
 
 
 def count_duplicates(reads: CorpusIn) -> Copies:

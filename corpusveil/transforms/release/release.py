@@ -24,7 +24,7 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
-from corpusveil.kernel.lengths import disclosed, length_epsilon, refuse_unsound
+from corpusveil.kernel.lengths import disclosed, refuse_unsound
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
@@ -207,18 +207,12 @@ class Release(KeyedRelease):
         return tuple(document_figure(*parts, number, delta, distance, self.length) for number in words)
 
     def spending(self) -> dict[str, Any]:
-        """Return what decides how readings of this release add up in a ledger, but for its name."""
+        """Return what an entry of a ledger says of this release: mechanism, space and budget."""
         mechanism = self.mechanism
         return {
-            "metric": self.metric, "mechanism": mechanism.name, "space": mechanism.space.digest,
-            "budget": self.budget.as_dict(), "length_epsilon": length_epsilon(self.length),
+            "mechanism": mechanism.name, "space": mechanism.space.digest,
+            "budget": self.budget.as_dict(),
         }  # fmt: skip
-
-    @property
-    def metric(self) -> str:
-        """The name of the metric within which readings of releases add up."""
-        what = [self.mechanism.name, self.mechanism.parameters(), self.mechanism.space.digest]
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()[:16]
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""

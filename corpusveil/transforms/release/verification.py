@@ -92,7 +92,7 @@ class Verification(Shown):
         """Return the result in words."""
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
-        cap = "no cap" if claims["cap-ldp"] == NONE else f"at most {claims['cap-ldp']} for a {claims['unit']}"
+        cap = "no cap" if claims["cap"] == NONE else f"at most {claims['cap']} for a {claims['unit']}"
         nats = claims["nats"] if (number := number_of(claims["nats"])) is None else rounded_up(number)
         said = f"{nats} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
         return Card(

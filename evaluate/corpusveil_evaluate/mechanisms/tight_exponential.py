@@ -63,7 +63,7 @@ class Solution:
     realised: float
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _sums(law: Any, out: Any, low: int, high: int) -> None:
     vectors, chunks, _, s, gamma, squared, factors = law
     values = np.empty(LANES)
@@ -92,7 +92,7 @@ def kernel_sums(blocks: VectorBlocks, s: float, gamma: float = math.inf, factors
     return out
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _steepest(vectors: Any, chunks: Any, values: Any, slack: float, out: Any, low: int, high: int) -> None:
     n = vectors.shape[0]
     squared = np.empty(LANES)
@@ -116,7 +116,7 @@ def steepest(blocks: VectorBlocks, values: Float64, slack: float) -> float:
     return float(out.max())
 
 
-@njit(cache=True)
+@njit()
 def _dot(a: Any, b: Any) -> float:
     total = 0.0
     for i in range(a.size):

@@ -61,7 +61,7 @@ def extent(space: Space) -> tuple[float, float]:
     return math.sqrt(least.min()), math.sqrt(most.max())
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _extent(vectors: Any, chunks: Any, least: Any, most: Any, low: int, high: int) -> None:
     n = vectors.shape[0]
     point = np.zeros(chunks.shape[1])
@@ -107,7 +107,7 @@ def _uniform(lanes: UInt64) -> Float64:
     return ((lanes >> np.uint64(12)).astype(np.float64) + 0.5) * 2.0**-52
 
 
-@njit(nogil=True, cache=True)
+@njit()
 def _pick(vectors: Any, ids: Any, members: Any, noise: Any) -> Any:
     """Return the word of the least noisy distance for each token; ids int32 [T], noise float64 [T, K] -> int32 [T]."""
     out = np.empty(ids.size, dtype=np.int32)

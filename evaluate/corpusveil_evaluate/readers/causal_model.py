@@ -40,7 +40,7 @@ _BYTES = {byte: chr(byte) for byte in _PLAIN} | {
 }
 
 
-@njit(cache=True, nogil=True, fastmath=True)  # figures are measured once, and drawn from by nobody
+@njit(fastmath=True)  # figures are measured once, and drawn from by nobody
 def _attend(queries: Any, keys: Any, values: Any, paths: Any, lengths: Any, scores: Any, out: Any) -> None:
     """Attend to the tokens of each row's path; queries float32 [B, H, D], keys and values [N, G, D], paths [B, T]."""
     rows, heads, width = queries.shape
