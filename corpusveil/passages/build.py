@@ -273,8 +273,9 @@ def build_store(
     column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
     bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
     those that the package of the space left out. ``refuse`` names recognizers whose spans no piece has; words that may
-    tell of somebody are refused, too, unless ``suspect`` is off, for texts that were written about nobody. ``unlike`` are other public texts, to measure what the store does not
-    know, and ``encoder`` is another encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
+    tell of somebody are refused, too, unless ``suspect`` is off, for texts that were written about nobody. ``unlike``
+    are other public texts, to measure what the store does not know, and ``encoder`` is another
+    encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
     after an interruption, and does nothing when all is done.
 
     Raises UserError for wrong arguments or input, and if fewer than two pieces are fit; WorkError if another run is in

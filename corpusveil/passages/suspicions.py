@@ -77,7 +77,7 @@ class Suspicions:
         glued = "|".join(re.escape(form) for form in sorted(forms) if len(form) >= _GLUED)
         for name, value in (
             ("_ids", {word: number for number, word in enumerate(words)}),
-            ("_letters", frozenset("".join(words)).union("-'’")),
+            ("_letters", frozenset("".join(words)).union("-'’0123456789²")),
             ("_listed", np.array(own, np.int8)),
             ("_glued", re.compile(glued or r"(?!)")),
             ("_bare", frozenset(forms)),
