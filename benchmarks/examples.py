@@ -18,6 +18,7 @@ from benchmarks import inputs
 from benchmarks.report import Table
 from benchmarks.stores import released
 from corpusveil.collocations.public_texts import news
+from corpusveil.transforms.release.risk import epsilon_at
 
 FILE = (inputs.work() if inputs.SMALLEST else inputs.ROOT / "docs") / "examples.md"
 RISK, EPSILON, SEED, EACH, WORDS = 0.5, 10.0, 0, 4, range(10, 26)
@@ -70,7 +71,7 @@ blind](evaluation-figures.md#a-blind-reading) found this.
 def run() -> list[Table]:
     law, store = cv.RingGeometric(cv.load_space("en")), cv.load_store("en")
     key = cv.Key(hashlib.sha256(b"examples").digest())
-    at = cv.epsilon_for_risk(law, RISK, model=cv.load_model("en")).epsilon
+    at = epsilon_at(law, RISK, cv.TextPolicy()).epsilon
     words = cv.Release(law, cv.Budget(at), key=key)
     passages = cv.PassageRelease(cv.PassageExchange(store), EPSILON, key=key)
     page = [HEAD.format(risk=RISK, at=at, epsilon=EPSILON, first=WORDS[0], last=WORDS[-1])]

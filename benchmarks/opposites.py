@@ -26,6 +26,7 @@ from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.law import Exchange, best_neighbors
 from corpusveil.search.inner_products import ProductSearch
+from corpusveil.transforms.release.risk import epsilon_at
 
 FILE = inputs.ROOT / "benchmarks" / "opposites.tsv"
 EPSILONS, RISK, DRAWN, RANKS = (6, 8, 10, 12, 14), 0.5, 1 if inputs.SMALLEST else 5, 100
@@ -122,7 +123,7 @@ def shown(shares: Any) -> str:
 def by_words(table: Table) -> None:
     """Add rows of words, drawn and denoised."""
     model, law = cv.load_model("en"), cv.RingGeometric(cv.load_space("en"))
-    at = cv.epsilon_for_risk(law, RISK, model=model)
+    at = epsilon_at(law, RISK, cv.TextPolicy())
     denoiser = Denoiser(law, cv.Budget(at.epsilon), cv.TextPolicy(), model, Search(margin=MARGIN))
     texts = [text for _, *both in pairs() for text in both]
     before = denies(texts).reshape(-1, 2)

@@ -18,6 +18,7 @@ from faker import Faker
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
+from corpusveil.transforms.release.risk import epsilon_at
 
 ROWS, POOL, CLEAN = (200, 50, 20) if inputs.SMALLEST else (200_000, 6_000, 10_000)
 LOCALES = ["en_US", "en_GB", "en_IN", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "nl_NL", "sv_SE", "tr_TR", "pt_BR"]
@@ -94,7 +95,7 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     frame, planted = tickets(rows, rng, pool)
     total = sum(len(text.split()) for text in frame["text"].dropna())
     mechanism = cv.RingGeometric(space := cv.load_space("en"))
-    found = cv.epsilon_for_risk(mechanism, 0.5)
+    found = epsilon_at(mechanism, 0.5, cv.TextPolicy())
     print(f"{rows:,d} tickets, {total:,d} words between blanks\n{found}")
     used = {word for kind in NAMES for value in pool[kind] for word in words_in(value)} & set(space.vocabulary.words)
     chance = {word: mechanism.distribution(i := space.id(word), found.epsilon)[i] for word in {*used, "bob", "smith"}}

@@ -17,10 +17,11 @@ import numpy as np
 import orjson
 
 import corpusveil as cv
-from benchmarks import contextual, inputs, stores
+from benchmarks import inputs, stores
 from benchmarks.report import Table
 from benchmarks.sets import Linear, Sample, figures, learned, readable, sampled
 from corpusveil.language.denoise import MARGIN
+from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.utility.text_classifiers import Remembered
 
@@ -50,7 +51,7 @@ def word_law() -> cv.RingGeometric:
 
 @functools.cache
 def epsilon_of(risk: float) -> float:
-    return cv.epsilon_for_risk(word_law(), risk, model=contextual.model()).epsilon
+    return epsilon_at(word_law(), risk, cv.TextPolicy()).epsilon
 
 
 def add(cell: Cell, task: str, size: str, texts: list[str]) -> None:

@@ -62,7 +62,6 @@ _PUBLIC = {
     "corpusveil.passages.store": ("Store", "load_store"),
     "corpusveil.passages.passage_exchange": ("PassageExchange",),
     "corpusveil.transforms.release.verification": ("Verification", "verify"),
-    "corpusveil.transforms.release.risk": ("EpsilonAtRisk", "epsilon_for_risk"),
     "corpusveil.transforms.columns": ("expr", "register_sql"),
     "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
 }

@@ -75,8 +75,6 @@ from corpusveil.transforms.release.denoise_corpus import candidates as candidate
 from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
-from corpusveil.transforms.release.risk import EpsilonAtRisk as EpsilonAtRisk
-from corpusveil.transforms.release.risk import epsilon_for_risk as epsilon_for_risk
 from corpusveil.transforms.release.statement import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.verification import Verification as Verification
 from corpusveil.transforms.release.verification import verify as verify
@@ -109,7 +107,6 @@ __all__ = [
     "DiffractorGeometric",
     "DocumentAudit",
     "DocumentFigure",
-    "EpsilonAtRisk",
     "Findings",
     "Forecast",
     "Guarantee",
@@ -164,7 +161,6 @@ __all__ = [
     "demo_model",
     "demo_space",
     "denoise",
-    "epsilon_for_risk",
     "evaluate_release",
     "expr",
     "hold_out",

@@ -13,6 +13,10 @@ GONE: Mapping[str, str] = {
     "spans.key": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
     "spans.columns": "write the values of the columns into a file of terms, and name it as {spans.find}",
     "text.numbers = surrogate": "choose resample or mask",
+    "budget.model": "the space has a table of what readers recover; 'corpusveil evaluate risk' makes one",
+    "budget.risk_text": "the space has a table of what readers recover; 'corpusveil evaluate risk --text' makes one",
+    "cv.epsilon_for_risk": "give cv.release(risk=0.5, key=key), which has .budget and .risk",
+    "cv.EpsilonAtRisk": "cv.release(risk=0.5, key=key).risk says what a risk chose",
 }
 """What replaces a name, as in "NAME: this is gone; …".
 

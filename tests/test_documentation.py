@@ -40,7 +40,7 @@ def title(example: str) -> str:
 
 OTHERS = "ray|dask|daft"
 """Engines that are not installed beside the tests."""
-SLOW = "epsilon_for_risk|word_risk|evaluate_release"
+SLOW = "word_risk|evaluate_release"
 """What reads with a whole language model: at night."""
 STARTS, EXAMPLES = {}, []
 for page in ("docs/frames.md", "docs/python.md"):

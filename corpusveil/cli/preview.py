@@ -28,7 +28,7 @@ def preview(
     ] = None,
     progress: ProgressOption = "auto",
 ) -> None:
-    """Show the first five texts before, after and denoised, at a risk or several epsilons. Writes and spends nothing.
+    """Show the first five texts before and after, at a risk or several epsilons. Writes and spends nothing.
 
     Without --key, a key is made and thrown away.
 

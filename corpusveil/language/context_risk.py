@@ -20,16 +20,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.errors import BadValueError, DataError, UnsetError
+from corpusveil.errors import DataError, UnsetError
 from corpusveil.kernel.prepared import prepare
 from corpusveil.language.channel import ALL, Candidates
 from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, places_of, reader_of
 from corpusveil.language.lattice import search_runs
-from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.language.sample import EveryFigures, Figures, Sample, figures_of, sample_of
+from corpusveil.language.model import LanguageModel
+from corpusveil.language.sample import Sample, sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.risk import LOWEST, TRIGRAMS, basis_of, recovered
+from corpusveil.mechanisms.risk import LOWEST, TRIGRAMS, recovered
 from corpusveil.sampling.draws import RESAMPLE, DrawKey, Draws
 from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.keys import Key
@@ -37,7 +37,6 @@ from corpusveil.text.classes import NUMBER, WORD
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.text.tokens import string_buffers
 
-__all__ = ["ContextRisk", "LanguageModel", "context_risk", "load_model", "measured", "precise", "readers_of"]
 WORDS = 24_000
 """The most words of a text that are attacked; further texts are left out."""
 FEWEST = 1000
@@ -107,93 +106,23 @@ def context_risk(
 def readers_of(
     mechanism: Mechanism, model: LanguageModel, texts: Sequence[str] | None, policy: TextPolicy,
     content: npt.NDArray[np.float64] | None = None,
-) -> tuple[Sequence[TextReader | PastReader], str]:  # fmt: skip
+) -> tuple[Sequence[TextReader], str]:  # fmt: skip
     """Return a reader of text like the model's, perhaps one of text unlike it, and the digest of these texts.
 
-    They read the texts given, or the sample of the model; otherwise they know what was measured on it.
+    They read the texts given, or the sample of the model.
     """
     sample = sample_of(model) if texts is None else Sample(tuple(texts))
     if sample is None:
-        past = figures_of(model, basis_of(mechanism, policy)) if content is None else None
-        if past is None:
-            raise UnsetError(
-                "risk: this language model keeps no sample of texts, on which a reader of this mechanism would be "
-                "measured; give public texts of your kind (risk_text), or make the model again with a sample."
-            )
-        gains = [(each.reader, each.epsilons, each.like, each.highest) for each in past.stronger]
-        others = [(each.reader, each.epsilons, each.unlike, ()) for each in past.stronger]
-        like = PastReader(past.epsilons, past.like, past.highest, past.registers, gains)
-        return [like, *([PastReader(past.epsilons, past.unlike, gains=others)] if past.unlike else [])], past.text
+        raise UnsetError(
+            "This language model keeps no sample of texts, on which a reader would be measured; give public texts of "
+            "your kind, or make the model again with a sample."
+        )
     if not sample.like:
-        raise DataError("risk_text: there is no text; give public texts of your kind.")
+        raise DataError("There is no text; give public texts of your kind.")
     policy = replace(policy, language=mechanism.space.read_in(policy.language))
     weights = content_weights(mechanism.space, policy.language) if content is None else content
     kinds = [(sample.like, sample.registers), *([(sample.unlike, ())] if sample.unlike else [])]
     return [TextReader(mechanism, model, some, policy, weights, named) for some, named in kinds], sample.digest
-
-
-def measured(
-    mechanism: Mechanism, model: LanguageModel, policy: TextPolicy = DEFAULT, epsilons: Sequence[float] = GRID
-) -> EveryFigures:
-    """Return what readers recover of the sample of a model at ``epsilons``, from 2^-8 to 2^6 by default.
-
-    For a model whose sample may not be passed on: what it keeps instead (``sample.py``).
-    """
-    readers, text = readers_of(mechanism, model, None, policy)
-    every = [[precise(reader.read(epsilon)) for epsilon in epsilons] for reader in readers]
-    points = [[[read.share, read.content.share, read.content.error] for read in reads] for reads in every]
-    highest = [read.highest for read in every[0] if read.highest is not None]
-    figures = Figures(
-        text=text, epsilons=list(epsilons), like=points[0], unlike=points[1] if len(points) > 1 else [],
-        highest=tuple((share, error) for _, share, error in highest),
-        registers=tuple(register for register, *_ in highest),
-    )  # fmt: skip
-    return EveryFigures(by_basis={basis_of(mechanism, policy): figures})
-
-
-@dataclass(frozen=True, slots=True)
-class PastReader:
-    """Knows what was recovered at the ``epsilons``, and shares between these by their logarithm.
-
-    ``gains`` are those of stronger readers: name, epsilons, gains, and those of the highest register. Beyond their
-    epsilons the nearest gain holds, and no gain is below 0: who knows more can always read as the weaker one does.
-    """
-
-    epsilons: Sequence[float]
-    points: Sequence[Sequence[float]]
-    highest: Sequence[Sequence[float]] = ()
-    registers: Sequence[str] = ()
-    gains: Sequence[tuple[str, Sequence[float], Sequence[Sequence[float]], Sequence[Sequence[float]]]] = ()
-
-    def read(self, epsilon: float) -> TextShares:
-        """Return what the strongest reader recovered at an epsilon. Raises BadValueError outside the epsilons."""
-        return max(reversed(self.rungs(epsilon)), key=lambda read: read.content.share)
-
-    def rungs(self, epsilon: float) -> list[TextShares]:
-        """Return what each reader recovered at an epsilon, the weakest first."""
-        if not self.epsilons[0] <= epsilon <= self.epsilons[-1]:
-            raise BadValueError(
-                f"epsilon = {epsilon:g}: what a reader recovers is known from {self.epsilons[0]:g} to "
-                f"{self.epsilons[-1]:g}; give public texts of your kind (risk_text)."
-            )
-        log, logs = np.log2(epsilon), np.log2(self.epsilons)
-        every, content, error = (float(np.interp(log, logs, column)) for column in np.transpose(self.points))
-        highest = None
-        if self.registers:
-            share, of_share = (float(np.interp(log, logs, column)) for column in np.transpose(self.highest))
-            highest = (self.registers[int(np.abs(logs - log).argmin())], share, of_share)
-        rungs = [TextShares(every, error, 0, ReadShare(content, error, 0), highest)]
-        for reader, measured_at, gains, of_highest in self.gains:
-            at = np.log2(measured_at)
-            more = [float(np.interp(log, at, column)) for column in np.transpose(gains)]
-            share, both = min(1.0, content + max(0.0, more[1])), math.hypot(error, more[2])
-            most = highest
-            if highest is not None and of_highest:
-                gain, of_gain = (float(np.interp(log, at, column)) for column in np.transpose(of_highest))
-                most = (highest[0], min(1.0, highest[1] + max(0.0, gain)), math.hypot(highest[2], of_gain))
-            all_words = min(1.0, every + max(0.0, more[0]))
-            rungs.append(TextShares(all_words, both, 0, ReadShare(share, both, 0), most, reader))
-        return rungs
 
 
 def precise(read: TextShares) -> TextShares:

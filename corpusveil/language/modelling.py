@@ -50,7 +50,6 @@ from corpusveil.language.smoothing import (
     level,
     words_of,
 )
-from corpusveil.spaces.installed import FIGURES
 from corpusveil.spaces.vocabulary import Vocabulary, write_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
@@ -104,8 +103,6 @@ def _sample(url: str) -> dict[str, bytes]:
 def model_of_archive(folder: Path, output: Path) -> None:
     """Make the model of an installed archive, which has counts in its place, and perhaps figures of a sample."""
     build_model(str(folder / "counts"), str(output), Here())
-    if (folder / FIGURES).exists():
-        (folder / FIGURES).rename(output / FIGURES)
 
 
 def _build(

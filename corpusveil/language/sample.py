@@ -3,9 +3,6 @@
 A model keeps one in ``sample.jsonl.zst``, JSON lines of ``text``, ``register`` and ``counted``. The texts of a register
 that is counted are like the model's: held out at random from the text that was counted. Those of a register with
 ``counted`` false are unlike it: no text of their register was counted.
-
-Where texts may not be passed on, a model keeps what was measured on them instead, in ``figures.json``, by mechanism,
-space and treatment of stop words.
 """
 
 from __future__ import annotations
@@ -19,55 +16,13 @@ import pyarrow as pa
 
 from corpusveil.errors import ArtefactError, BadFileError, BadRowError, NotMadeError, SizeError
 from corpusveil.language.model import LanguageModel
-from corpusveil.spaces.installed import FIGURES
 from corpusveil.storage import files
-from corpusveil.storage.records import Line, Record, record_at
 
 NAME = "sample.jsonl.zst"
 MOST_BYTES = 1 << 20
 """The largest file of a sample."""
 MOST_TEXT = 1 << 24
 """The largest text of a sample, in bytes."""
-
-
-class Stronger(Record):
-    """By how much a stronger ``reader`` recovers more, measured on the first texts of the same sample.
-
-    At the ``epsilons``: what it gains of all words and of content words, and the standard error of the latter, paired
-    text by text; ``highest`` of the register of which the trigrams recover most; ``words`` is how many content words.
-    ``model`` is a digest of what it reads by.
-    """
-
-    reader: Line
-    model: Line
-    words: list[list[int]]
-    epsilons: list[float]
-    like: list[list[float]]
-    unlike: list[list[float]]
-    highest: tuple[tuple[float, float], ...] = ()
-
-
-class Figures(Record):
-    """What readers recovered of a sample whose SHA-256 is ``text``.
-
-    At the ``epsilons``: the shares of all words, of content words, and the standard error of the latter. ``highest``:
-    the largest share of content words among registers like the model's, and its error; ``registers`` names them.
-    ``stronger``: other readers, none of whom recovers less.
-    """
-
-    text: str
-    epsilons: list[float]
-    like: list[list[float]]
-    unlike: list[list[float]]
-    highest: tuple[tuple[float, float], ...] = ()
-    registers: tuple[Line, ...] = ()
-    stronger: tuple[Stronger, ...] = ()
-
-
-class EveryFigures(Record):
-    """The content of ``figures.json``: figures by their basis (``figures_of``)."""
-
-    by_basis: dict[str, Figures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +84,6 @@ def sample_of(model: LanguageModel) -> Sample | None:
     if hashlib.sha256(data).hexdigest() != model.info["sample"]:
         raise ArtefactError(damaged)
     return read_sample(data, url)
-
-
-def figures_of(model: LanguageModel, basis: str) -> Figures | None:
-    """Return what was measured for a basis before the model was passed on, None if nothing was."""
-    url = "" if model.url is None else files.join(model.url, FIGURES)
-    every = record_at(url, EveryFigures, f"{url}: these figures are damaged; copy the model again.") if url else None
-    return None if every is None else every.by_basis.get(basis)
 
 
 def _in_turn(registers: Sequence[Sequence[str]]) -> tuple[str, ...]:

@@ -13,8 +13,6 @@ who cares for some words alone: content words (``content.py``). Everything is co
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -216,13 +214,6 @@ def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: boo
         if share <= risk:
             step, reached = step + width, share
     return first + (last - first) * step / STEPS
-
-
-def basis_of(mechanism: Mechanism, policy: TextPolicy) -> str:
-    """Return a digest of what a choice by risk depends on, besides the reader."""
-    space = mechanism.space
-    parts = [mechanism.name, mechanism.parameters(), space.digest, policy.stop_words, space.read_in(policy.language)]
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 
 Figure = tuple[float, float]

@@ -179,12 +179,11 @@ FLOWS = (
 # fmt: on
 """The flows of this package, in the order of a run."""
 PREVIEW = """
-    model: path=model
     space: path=space
     store: path=store
     corpus: input!= text id separator name=corpus
     mechanism: name=mechanism
-    budget: risk risk_text
+    budget: risk
     text: *
     spans: * find=spans
     length: * epsilon=length_epsilon

@@ -1,8 +1,7 @@
-"""Texts before, after and denoised, at several epsilons; nothing is written, nothing is spent."""
+"""Texts before and after, at several epsilons; nothing is written, nothing is spent."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import re
 from collections.abc import Sequence
@@ -13,14 +12,9 @@ import pyarrow as pa
 
 from corpusveil.budget import Budget
 from corpusveil.display import Card, Shown, Table
-from corpusveil.errors import DataError, PackageError, UserError
-from corpusveil.language.context_risk import context_risk
-from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search
-from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import word_risk
-from corpusveil.pipelines.resolve import at_risk, mechanism_of, release_of
-from corpusveil.pipelines.settings import Settings, needed, rules
+from corpusveil.errors import DataError, PackageError
+from corpusveil.pipelines.resolve import mechanism_of, release_of
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
@@ -34,7 +28,7 @@ from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.promises import NO_AUTHOR
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil.waiting import waiting
 
 TEXTS = 5
@@ -49,13 +43,12 @@ PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing w
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The texts at one epsilon: ``denoised`` is None without a model, or without a law that a reader could use."""
+    """The texts at one epsilon."""
 
     epsilon: float
     texts: list[str]
-    denoised: list[str] | None
     said: str
-    """What the epsilon means: the share of unchanged words, and what a reader recovers."""
+    """What the epsilon means: the share of unchanged words, and what a reader recovers at the epsilon of a risk."""
     of_passages: bool = False
 
     @property
@@ -79,21 +72,16 @@ class Preview(Shown):
         fields: list[tuple[str, str | Sequence[str]]] = [("", [self.made_by, *(drawn.said for drawn in self.drawn)])]
         for number, text in enumerate(self.before):
             fields.append((f"text {number + 1}", _shown(text)))
-            for drawn in self.drawn:
-                fields.append((drawn.name, _shown(drawn.texts[number])))
-                fields += [] if drawn.denoised is None else [("denoised", _shown(drawn.denoised[number]))]
-        notes = self._notes()
+            fields += [(drawn.name, _shown(drawn.texts[number])) for drawn in self.drawn]
+        notes = list(self.unknown.lines())
         return Card(PRIVATE, [*fields, *([("", notes)] if notes else [])])
 
     def _repr_html_(self) -> str:
         """Return a table for a notebook: a row for a text, a column for what becomes of it."""
-        columns = [("before", self.before)]
-        for drawn in self.drawn:
-            columns.append((drawn.name, drawn.texts))
-            columns += [] if drawn.denoised is None else [("denoised", drawn.denoised)]
+        columns = [("before", self.before), *((drawn.name, drawn.texts) for drawn in self.drawn)]
         names, texts = zip(*columns, strict=True)
         rows = [[_shown(text) for text in row] for row in zip(*texts, strict=True)]
-        said = [self.made_by, *(drawn.said for drawn in self.drawn), *self._notes()]
+        said = [self.made_by, *(drawn.said for drawn in self.drawn), *self.unknown.lines()]
         return Card(PRIVATE, [("", said)], [Table(names, rows)]).html()
 
     def table(self) -> pa.Table:
@@ -129,10 +117,6 @@ class Preview(Shown):
         every = [*self.drawn, *(drawn for other in others for drawn in other.drawn)]
         return dataclasses.replace(self, drawn=every, made_by=made_by)
 
-    def _notes(self) -> list[str]:
-        denoised = any(drawn.denoised is not None for drawn in self.drawn)
-        return [*self.unknown.lines(), *([NO_FACTS] if denoised else [])]
-
 
 def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
     """Privatize the first texts of the corpus at each epsilon per token, and at that of the settings' risk.
@@ -156,12 +140,11 @@ def drawn(
     column: str, key: Key, key_in_words: str, watch: Watch | None = None,
 ) -> Preview:  # fmt: skip
     """Privatize rows of text and identity under a key; look for unknown words in the whole ``sample``."""
-    model, risk, output, budget = None, None, settings.output, settings.budget
+    risk, output, budget = None, settings.output, settings.budget
     if settings.store is None:
         output, budget = OutputSettings(path="-", accept_no_guarantee=True), None
-        address = rules.risk_model(settings)
-        model = None if address is None else load_model(address)
-        risk = None if settings.value("budget.risk") is None else at_risk(settings, mechanism_of(settings), model)
+        if (asked := settings.value("budget.risk")) is not None:
+            risk = epsilon_at(mechanism_of(settings), asked, settings.text.policy())
     every = [*([] if risk is None else [risk.epsilon]), *epsilons]
     budget = (budget or BudgetSettings(epsilon=every[0])).model_copy(update={"epsilon": every[0]})
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
@@ -177,31 +160,19 @@ def drawn(
                 passages = dataclasses.replace(first, epsilon=epsilon)
                 texts = passages.kernel(whole_corpus=True).privatize(documents)[0].to_pylist()
                 promise = f"passage, epsilon {epsilon:.4g}: {passages.guarantee().notes[0]}"
-                shown.append(Drawn(epsilon, texts, None, promise, of_passages=True))
+                shown.append(Drawn(epsilon, texts, promise, of_passages=True))
                 continue
             release = dataclasses.replace(first, budget=Budget(epsilon))
             texts = release.kernel().privatize(documents)[0].to_pylist()
             said = f"epsilon {epsilon:.4g}: {release.mechanism.retention(epsilon):.1%} of known words are unchanged"
-            read = _read(release, model) if risk is None or epsilon != risk.epsilon else risk.sentence()
-            said = f"{said}; {read}." if read else f"{said}."
-            shown.append(Drawn(epsilon, texts, _denoised(release, model, texts), said))
+            read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
+            shown.append(Drawn(epsilon, texts, f"{said}{read}."))
     made_by = f"mechanism {first.mechanism.name}. {key_in_words}"
     if settings.store is not None:
         made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}"
     else:
         made_by = f"Space {needed(settings.space, 'space').path.removeprefix(SCHEME)}, {made_by}"
     return Preview(before, shown, unknown_words(first, sample), made_by.rstrip())
-
-
-def _read(release: Release, model: LanguageModel | None) -> str:
-    """Say what a reader recovers at an epsilon; nothing if computing it takes long."""
-    mechanism, epsilon, policy = release.mechanism, release.budget.epsilon, release.policy
-    if not isinstance(mechanism, OnLists):
-        return ""
-    if model is not None:
-        with contextlib.suppress(UserError):  # it has neither a sample nor figures
-            return context_risk(mechanism, epsilon, model, policy=policy).sentence()
-    return word_risk(mechanism, epsilon, policy=policy).sentence()
 
 
 def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
@@ -220,17 +191,6 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
     return first
-
-
-def _denoised(release: Release, model: LanguageModel | None, texts: list[str]) -> list[str] | None:
-    """Return the likeliest originals of the drawn words, as any reader of a release could compute them."""
-    if model is None:
-        return None
-    try:
-        parts = release.mechanism, release.budget, release.policy, model, Search(margin=MARGIN), release.collocations
-        return Denoiser(*parts, spans=release.spans is not None).readable(texts)
-    except UserError:  # no closed form, or no epsilon that a reader knows
-        return None
 
 
 def _in_common(before: Sequence[str], after: Sequence[str]) -> float:

@@ -88,8 +88,8 @@ def release(
 
     ``cv.release(risk=0.5, key=cv.Key.generate())`` draws with the installed space *en* and the mechanism
     ring-geometric, at the epsilon at which a reader from context recovers at most half of the content words.
-    ``policies`` are the settings of *privatize* under the names of its options: ``risk`` or ``epsilon``, ``risk_text``,
-    ``model``, ``per``, ``stop_words``, ``numbers``, ``spans`` and so on (docs/settings.md), with the same defaults.
+    ``policies`` are the settings of *privatize* under the names of its options: ``risk`` or ``epsilon``, ``per``,
+    ``stop_words``, ``numbers``, ``spans`` and so on (docs/settings.md), with the same defaults.
     ``cv.release(store="en", epsilon=10, key=key)`` returns a ``PassageRelease``, which replaces whole texts by public
     ones. Raises UserError for unknown names and values, and for settings that exclude each other.
     """
@@ -104,7 +104,7 @@ def preview(
     texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
     space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
-    """Return some texts before, drawn and denoised, and their unknown words, for a look; private, like the texts.
+    """Return some texts before and drawn, and their unknown words, for a look; private, like the texts.
 
     ``texts`` are what ``cv.privatize`` takes: a list, a column or a frame with a column ``text``. The other arguments
     are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Unless space, mechanism,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,30 +15,22 @@ from corpusveil.ledger.units import units_of
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import load_store
-from corpusveil.pipelines.settings import Settings, needed, rules
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import EngineSettings, KeySettings, OutputSettings
 from corpusveil.recognizers.registry import terms_path
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.storage import files, home
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
-from corpusveil.storage.inputs import find_shards, refuse_nested
-from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.inputs import refuse_nested
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release
-from corpusveil.transforms.release.risk import EpsilonAtRisk, context, epsilon_for_risk
+from corpusveil.transforms.release.risk import epsilon_at
 
 if TYPE_CHECKING:
-    from corpusveil.language.model import LanguageModel
     from corpusveil.passages.pieces import Per
-
-ChooseEpsilon = Callable[[Settings, Mechanism], EpsilonAtRisk | None]
-"""What chooses epsilon by the risk of settings, for their mechanism."""
-MOST_TEXT = 1 << 20
-"""About how many characters of public text are read for a risk; fewer are measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +46,7 @@ class Plan:
     is_again: bool
 
 
-def at_risk(settings: Settings, mechanism: Mechanism, opened: LanguageModel | None = None) -> EpsilonAtRisk:
-    """Return the epsilon for the risk of the settings, from public artifacts alone; ``opened`` is their model."""
-    budget = needed(settings.budget, "budget")
-    model = opened or context().load_model(str(rules.risk_model(settings)))
-    texts = None if budget.risk_text is None else _public_texts(settings, budget.risk_text)
-    policy = settings.text.policy()
-    return epsilon_for_risk(mechanism, float(budget.risk or 0), model=model, texts=texts, policy=policy)
-
-
-def _public_texts(settings: Settings, url: str) -> list[str]:
-    """Return the first texts of a file of public text that is read like the input."""
-    corpus, texts = settings.corpus, list[str]()
-    columns = Columns("text") if corpus is None else Columns(corpus.text, separator=corpus.separator)
-    for task in plan(find_shards([url]), None, None):
-        with reading(task, columns, aside=refuse) as shard:
-            for batch in shard.batches:
-                texts += [text for text in batch.texts.to_pylist() if text]
-                if sum(map(len, texts)) > MOST_TEXT:
-                    return texts
-    return texts
-
-
-def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bool = True) -> Plan:
+def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
     """Return the plan of the settings' release.
 
     If settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused.
@@ -87,7 +57,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     named = settings.key.test or settings.key.environment is not None or settings.key.path is not None
     own = None if named else own_key(settings)
     is_again, key = own is not None and own.exists(), key_of(settings.key, own)
-    release, spending = release_of(settings, key, choose), None
+    release, spending = release_of(settings, key), None
     columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator)
     if own is not None and make_key:
         if (kept := keep(key, own)) != key:  # another start has made it in the meantime
@@ -103,7 +73,7 @@ def resolve(settings: Settings, *, choose: ChooseEpsilon = at_risk, make_key: bo
     return Plan(run, settings.engine, own, is_again)
 
 
-def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) -> AnyRelease:
+def release_of(settings: Settings, key: Key) -> AnyRelease:
     """Return the release of settings whose presets are written out, under a key, not that of their ``[key]``."""
     output = settings.output or OutputSettings(path="-")  # a pipeline of Beam writes what it likes
     budget, text, store = needed(settings.budget, "budget"), settings.text, settings.store
@@ -116,10 +86,11 @@ def release_of(settings: Settings, key: Key, choose: ChooseEpsilon = at_risk) ->
         )  # fmt: skip
     mechanism = mechanism_of(settings)
     table = None if text.collocations is None else load_collocations(text.collocations)
-    risk = None if budget.risk is None else choose(settings, mechanism)
+    policy = text.policy()
+    risk = None if budget.risk is None else epsilon_at(mechanism, budget.risk, policy)
     epsilon: Any = budget.epsilon if risk is None else risk.epsilon
     return Release(
-        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), text.policy(), key=key,
+        mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), policy, key=key,
         collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
         length=settings.length.chosen(), spans=settings.spans.policy(), risk=risk,
     )  # fmt: skip

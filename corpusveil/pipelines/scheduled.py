@@ -20,19 +20,18 @@ from corpusveil.errors import (
     OtherRunError,
     UserError,
 )
-from corpusveil.mechanisms import Mechanism
 from corpusveil.pipelines.flows import flows
 from corpusveil.pipelines.privatize import privatize
-from corpusveil.pipelines.resolve import at_risk, key_of, records_of, refuse_published, resolve, state_of
+from corpusveil.pipelines.resolve import key_of, records_of, refuse_published, resolve, state_of
 from corpusveil.pipelines.schedule import PlannedRun, Schedule, find_usable
 from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, LeftOut, StartSummary
-from corpusveil.pipelines.settings import Settings, needed, rules
+from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.starts import Start, noted
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files, lease
 from corpusveil.storage.inputs import root_of
-from corpusveil.storage.records import Line, Record, Records
+from corpusveil.storage.records import Records
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.release import AnyRelease, differences, named
@@ -84,33 +83,6 @@ def _digest(settings: Settings) -> str:
     return hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
 
 
-class Chosen(Record):
-    """``chosen.json``: a digest of the settings of a risk, and the choice that it made for all runs."""
-
-    asked: Line
-    choice: EpsilonAtRisk
-
-
-def chosen(settings: Settings, mechanism: Mechanism, schedule: Schedule) -> EpsilonAtRisk:
-    """Return the choice by the settings' risk at the first run.
-
-    It is made once, so that a schedule always has the same epsilon. Another risk, mechanism or space means another
-    release, which the schedule refuses.
-    """
-    budget, text = needed(settings.budget, "budget"), settings.text
-    decisive = [
-        budget.risk, rules.risk_model(settings), budget.risk_text, text.stop_words, text.language, mechanism.name,
-        mechanism.parameters(), mechanism.space.digest,
-    ]  # fmt: skip
-    asked = hashlib.sha256(json.dumps(decisive, sort_keys=True).encode()).hexdigest()
-    kept = schedule.state.read("chosen.json", Chosen)
-    if kept is None or kept.asked != asked:
-        choice = at_risk(settings, mechanism)
-        schedule.state.write("chosen.json", Chosen(asked=asked, choice=choice))
-        return choice
-    return kept.choice
-
-
 def settings_of(document: Document, schedule: Schedule, plan: PlannedRun) -> Settings:
     """Return the settings of one run: its shards, below their common root, and its own folders."""
     return document.settings.changed(
@@ -145,10 +117,7 @@ def _decisive(configuration: Mapping[str, Any], fingerprint: str, risk: EpsilonA
     decisive = {"the fingerprint of the key": fingerprint, **named(configuration)}
     if risk is not None:
         del decisive["budget.epsilon"]
-        decisive |= {
-            "budget.risk": risk.risk,
-            "the digest of budget.model": risk.model,
-        }
+        decisive["budget.risk"] = risk.risk
     return decisive
 
 
@@ -245,7 +214,7 @@ def _tell_ignored(document: Document, watch: Watch) -> None:
 
 
 def _privatize(document: Document, schedule: Schedule, watch: Watch, plan: PlannedRun) -> None:
-    resolved = resolve(settings_of(document, schedule, plan), choose=functools.partial(chosen, schedule=schedule))
+    resolved = resolve(settings_of(document, schedule, plan))
     privatize(resolved, watch, announced=refuse_other(resolved.run.release, document, schedule))
 
 

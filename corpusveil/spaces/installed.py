@@ -2,8 +2,7 @@
 
 The package that a line names holds ``space.zip`` and ``space.zip.sha256``, as ``sha256sum`` writes it (docs/spaces.md).
 The archive has a folder ``space``, and perhaps ``model`` or, in its place, ``counts`` of which the model is made when
-it is first asked for, with the archive's ``figures.json``: counts take a third of the model. ``collocations`` is
-the table of the same text::
+it is first asked for: counts take a third of the model. ``collocations`` is the table of the same text::
 
     [project.entry-points."corpusveil.spaces"]
     en = "corpusveil_space_en"
@@ -35,7 +34,7 @@ SCHEME = "space://"
 """The beginning of an address that is a name wherever it is read, whatever folders are there."""
 ENGLISH, DEMO = "en", "demo"
 """The space of bundled text (``spaces/en``), and its other name."""
-ARCHIVE, FIGURES, EXCLUDED = "space.zip", "figures.json", "excluded.txt"
+ARCHIVE, EXCLUDED = "space.zip", "excluded.txt"
 COMMANDS = {"space": "space", "model": "model", "counts": "count", "collocations": "score", "store": "store"}
 """The command that makes each folder."""
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
@@ -136,7 +135,7 @@ def _unpack(archive: Traversable, digest: str, target: Path) -> None:
         with zipfile.ZipFile(file) as zipped:
             names = zipped.namelist()
             own = [name for name in names if name.startswith(f"{target.name}/")]
-            counts = [name for name in names if name.startswith("counts/") or name == FIGURES]
+            counts = [name for name in names if name.startswith("counts/")]
             if not own and not (counts and target.name == "model"):
                 raise NotMadeError(
                     f"{archive}: this package has no {target.name}; make one with 'corpusveil {COMMANDS[target.name]}'."

@@ -25,6 +25,7 @@ from corpusveil.errors import (
     UserError,
 )
 from corpusveil.spaces.installed import located
+from corpusveil.spaces.risk_table import RiskTable
 from corpusveil.spaces.vocabulary import (
     BLANKS,
     BLOCK,
@@ -41,7 +42,7 @@ from corpusveil.text import languages
 
 KIND = "space"
 VERSION = 1
-VECTORS, LISTS, VOCABULARY = "vectors.npy", "lists.npy", "vocabulary.parquet"
+VECTORS, LISTS, VOCABULARY, RISK = "vectors.npy", "lists.npy", "vocabulary.parquet", "risk.json"
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 SAVED: Saved[Space] = Saved(KIND, VERSION)
 
@@ -57,10 +58,11 @@ class Space:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
         lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
-        digest: SHA-256 of the content (words, counts, vectors, lists; not of paths, time or encoding),
+        digest: SHA-256 of the content (words, counts, vectors, lists, table of risk; not of paths, time or encoding),
             hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
+        risk: the bytes of its table of what readers recovered (``risk_table``); empty without one.
     """
 
     vocabulary: Vocabulary
@@ -69,6 +71,7 @@ class Space:
     digest: str
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
+    risk: bytes = b""
     _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -159,8 +162,16 @@ class Space:
         lists = np.ascontiguousarray(lists[lists >= 0].reshape(len(lists), rows.size))
         vectors = np.ascontiguousarray(self.vectors[rows])
         digest = content_digest(vocabulary, vectors, lists)
-        info = {name: value for name, value in self.info.items() if name != "call"}  # which built other content
+        info = {name: value for name, value in self.info.items() if name not in ("call", "risk")}  # of other content
         return Space(vocabulary, vectors, lists, digest, None, info | {"digest": digest, "words": rows.size})
+
+    def with_risk(self, table: RiskTable) -> Space:
+        """Return the space with another table of what readers recovered, not saved. It is another space."""
+        risk = table.data()
+        digest = content_digest(self.vocabulary, self.vectors, self.lists, risk)
+        info = {name: value for name, value in self.info.items() if name != "call"}  # which built other content
+        info |= {"digest": digest, "risk": True}
+        return Space(self.vocabulary, self.vectors, self.lists, digest, None, info, risk)
 
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
@@ -177,6 +188,8 @@ class Space:
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
+            if self.risk:
+                files.write_bytes(files.join(url, RISK), self.risk)
             if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
         if not is_there(url, digest=self.digest):
@@ -187,7 +200,7 @@ class Space:
         """Return the pickled form: the address of a saved space, so that each process maps it, else the arrays."""
         if self.url is not None:
             return reopen, (self.url, self.digest)
-        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info)
+        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info, self.risk)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -196,7 +209,7 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32) -> str:
+def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, risk: bytes = b"") -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
@@ -211,6 +224,8 @@ def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32) -> st
     for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
         sha.update(np.ascontiguousarray(array, np.dtype(dtype)).data.cast("B") if array.size else b"")
+    if risk:  # which most spaces lack: they have the digest of the arrays
+        sha.update(f"risk |u1 ({len(risk)},)\n".encode() + risk)
     return sha.hexdigest()
 
 
@@ -241,12 +256,16 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """
     url = absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)
-    folder = home.local_folder(url, [VECTORS, LISTS, VOCABULARY], info["digest"])
+    names = [VECTORS, LISTS, VOCABULARY, *([RISK] if info.get("risk") else [])]
+    folder = home.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info)
+        risk = (folder / RISK).read_bytes() if info.get("risk") else b""
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, risk)
+    except OSError:
+        raise SAVED.damaged(where, f"{RISK} is missing or cannot be read") from None
     except UserError as error:
         raise SAVED.damaged(where, str(error)) from None
     sizes = {"words": len(space), "dimensions": space.dimensions, "lists": len(space.lists)}
@@ -254,7 +273,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         raise SAVED.damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     if not verify:
         return space
-    if content_digest(vocabulary, space.vectors, space.lists) != info["digest"]:
+    if content_digest(vocabulary, space.vectors, space.lists, risk) != info["digest"]:
         raise SAVED.damaged(where, "its contents do not have the digest that they were saved with.")
     # Values that ``build_space`` never writes, but a modified space could contain.
     if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():

@@ -59,8 +59,7 @@ def readers(
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
-    from corpusveil.storage import files, formats
-    from corpusveil.storage.rows import Columns
+    from corpusveil.storage import files
     from corpusveil.text.policy import TextPolicy
     from corpusveil_evaluate.readers.ladder import reader_ladder
     from corpusveil_evaluate.readers.neural import neural_text
@@ -71,15 +70,61 @@ def readers(
     if read is not None:
         if known is None:
             raise UnsetError("--read: this reader needs a language model of public text; give --model.")
-        with files.open_read(read) as file:
-            form = formats.find(formats.form_of(read))
-            texts = [text or "" for batch in form.batches(file, read, Columns()) for text in batch.texts.to_pylist()]
-        print("\n".join(neural_text(made, epsilon, known, texts, policy)))
+        print("\n".join(neural_text(made, epsilon, known, _texts_of(read), policy)))
         return
     ladder = reader_ladder(made, epsilon, known, policy=policy)
     print(ladder)
     if output is not None:
         files.write_bytes(output, (json.dumps(dataclasses.asdict(ladder), indent=1) + "\n").encode())
+
+
+def risk(
+    space: Annotated[str, typer.Option(help="The space.", metavar="URL")],
+    model: Annotated[str, typer.Option(help="What the reader knows of language, made by 'model'.", metavar="URL")],
+    output: Annotated[str, typer.Option(help="The space with the table: a new folder or URL.", metavar="URL")],
+    mechanism: Annotated[str, typer.Option(help="The mechanism.", metavar="NAME")] = "ring-geometric",
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
+    ] = None,
+    stop_words: Annotated[
+        str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
+    ] = "privatize",
+    texts: Annotated[
+        str | None,
+        typer.Option(
+            "--text", help="A file of public texts that were not counted. Default: the sample of the model.",
+            metavar="FILE",
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Measure what a reader recovers at each epsilon, for 'privatize --risk'. Everything is public.
+
+    The table is part of the space, so the output is another space.
+
+    Example: corpusveil evaluate risk --space spaces/c4 --model models/c4 --output spaces/c4-risk
+    """
+    from corpusveil.language.model import load_model
+    from corpusveil.mechanisms import make
+    from corpusveil.pipelines.fields import pairs
+    from corpusveil.spaces import load_space
+    from corpusveil.text.policy import TextPolicy
+    from corpusveil_evaluate.readers.risk_table import measured_space
+
+    policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
+    made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
+    read = None if texts is None else _texts_of(texts)
+    saved = measured_space(made, load_model(model), read, policy).save(output)
+    print(f"{output}: sha256 {saved.digest}")
+
+
+def _texts_of(url: str) -> list[str]:
+    """Return the texts of a file."""
+    from corpusveil.storage import files, formats
+    from corpusveil.storage.rows import Columns
+
+    with files.open_read(url) as file:
+        form = formats.find(formats.form_of(url))
+        return [text or "" for batch in form.batches(file, url, Columns()) for text in batch.texts.to_pylist()]
 
 
 def audit(

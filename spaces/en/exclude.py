@@ -32,6 +32,7 @@ import corpusveil as cv
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.spaces import load_space
 from corpusveil.spaces.installed import ARCHIVE
+from corpusveil.transforms.release.risk import epsilon_at
 from spaces.en.make import HERE, PACKAGE, Recipe, documents, shards
 
 _PATTERNS, _, _KEPT = (HERE / "offensive.txt").read_text("utf-8").partition("# kept")
@@ -65,7 +66,7 @@ def judge(text: Path, offensive: set[str]) -> None:
     print(f"{len(turns):,} texts, as written: {judged(turns, offensive):.3%}", flush=True)
     law, model = cv.RingGeometric(load_space("space://en")), cv.load_model("space://en")
     for risk in RISKS:
-        budget = cv.Budget(cv.epsilon_for_risk(law, risk, model=model).epsilon)
+        budget = cv.Budget(epsilon_at(law, risk, cv.TextPolicy()).epsilon)
         release = cv.Release(law, budget, key=cv.Key.generate())
         drawn = cv.privatize(turns, release, ids=range(len(turns)))
         print(f"drawn at {risk}: {judged(drawn, offensive):.3%}", flush=True)

@@ -13,8 +13,8 @@ there is not made again. The stages are the product's own commands, in this orde
     model        the counts of ``LEAST`` times and more of words of the space; Kneser-Ney trigrams of them, and a sample
                  of held-out text by register for the risk
     collocations the table by PMI, the text as MST tokens, word2vec of 300 dimensions, the space of both
-    figures      what readers recover of the sample, which stands for its text in the archive; ``neural.py`` adds to it
-    archive      both archives with fixed times, and their hashes
+    figures      what readers recover of the sample; ``neural.py`` adds to it
+    archive      both archives with fixed times, and their hashes; ``figures.py`` puts the table of risk into the space
 
 Another language is the same recipe with another folder of text: ``--language de``. ``--install`` puts the archives into
 ``spaces/en``; other archives are another major version of the package.
@@ -41,22 +41,23 @@ import pyarrow.parquet as pq
 import zstandard
 
 from corpusveil.choices import Policy
-from corpusveil.language.context_risk import GRID, measured
+from corpusveil.language.context_risk import GRID
 from corpusveil.language.model import load_model
 from corpusveil.language.modelling import build_model
 from corpusveil.language.sample import NAME as SAMPLE
-from corpusveil.language.sample import EveryFigures
 from corpusveil.mechanisms.registry import make
 from corpusveil.pipelines import artifacts
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Vocabulary, load_space
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.installed import ARCHIVE, FIGURES
+from corpusveil.spaces.installed import ARCHIVE
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage.engine import Here
 from corpusveil.text.policy import TextPolicy
+from spaces.en.figures import main as put_table
+from spaces.en.figures import measured, write_figures
 
 HERE = Path(__file__).parent
 PACKAGE = HERE / "corpusveil_space_en"
@@ -216,15 +217,17 @@ class Recipe:
 
     def figured(self) -> None:
         """Measure what readers recover of the sample: its text may not be passed on, these figures may."""
-        output = self.work / FIGURES
+        output = self.work / "figures.json"
         if output.exists():
             return
         chosen, model = load_space(self.at("space")), load_model(self.at("model"))
-        by_basis: dict[str, Any] = {}
-        for name, treated in MEASURED:
-            policy = TextPolicy(stop_words=treated)
-            by_basis |= measured(make(name, chosen), model, policy, EPSILONS).by_basis
-        output.write_bytes(EveryFigures(by_basis=by_basis).data())
+        write_figures(
+            {
+                f"{name} {treated}": measured(make(name, chosen), model, TextPolicy(stop_words=treated), EPSILONS)
+                for name, treated in MEASURED
+            },
+            output,
+        )
 
     def collocated(self) -> None:
         """Score, tokenize and train; build the space of words and collocations."""
@@ -258,15 +261,16 @@ class Recipe:
         """Write ``archives``: words, model and table in one, the space of collocations in the other."""
         (self.work / "archives/collocations").mkdir(parents=True, exist_ok=True)
         parts = {"space": "space", "counts": "pruned", "collocations": "collocations"}
-        figures = {FIGURES: (self.work / FIGURES).read_bytes()}
-        archive(self.work, self.work / "archives" / ARCHIVE, parts, figures)
-        archive(self.work, self.work / "archives/collocations" / ARCHIVE, {"space": "collocation-space"}, {})
+        archive(self.work, self.work / "archives" / ARCHIVE, parts)
+        archive(self.work, self.work / "archives/collocations" / ARCHIVE, {"space": "collocation-space"})
 
     def installed(self) -> None:
         """Put both archives into the package."""
         for name in (ARCHIVE, f"{ARCHIVE}.sha256"):
             shutil.copy(self.work / "archives" / name, PACKAGE / name)
             shutil.copy(self.work / "archives/collocations" / name, PACKAGE / "collocations" / name)
+        shutil.copy(self.work / "figures.json", HERE / "figures.json")
+        put_table()
 
 
 def shards(text: Path) -> list[Path]:
@@ -333,18 +337,21 @@ def rounded(vectors: np.ndarray, steps: float = STEPS) -> np.ndarray:
     return np.clip(np.round(unit / unit.std() * steps), -127, 127).astype(np.float32)
 
 
-def archive(work: Path, path: Path, folders: dict[str, str], more: dict[str, bytes]) -> None:
+def archive(work: Path, path: Path, folders: dict[str, str]) -> None:
     """Write folders under their names with fixed times, so that equal files make an equal archive; and its hash."""
     with zipfile.ZipFile(path, "w") as out:
         for name, folder in folders.items():
             for file in sorted(one for one in (work / folder).rglob("*") if one.is_file()):
                 entry = zipfile.ZipInfo(f"{name}/{file.relative_to(work / folder)}", BEFORE_ZIP)
                 out.writestr(entry, file.read_bytes(), zipfile.ZIP_LZMA)
-        for name, content in more.items():
-            out.writestr(zipfile.ZipInfo(name, BEFORE_ZIP), content, zipfile.ZIP_STORED)
+    hashed(path)
+    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB", flush=True)
+
+
+def hashed(path: Path) -> None:
+    """Write the SHA-256 of an archive beside it."""
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     path.with_name(f"{path.name}.sha256").write_text(f"{digest}  {path.name}\n")
-    print(f"{path}: {path.stat().st_size / 2**20:.2f} MiB", flush=True)
 
 
 if __name__ == "__main__":

@@ -63,7 +63,7 @@ def main() -> None:
     store = build_store(
         work / "texts", work / "store", space, "CC0 1.0", None, salt=SALT, refuse=FINDERS, suspect=False
     )
-    archive(work, PACKAGE / "store" / ARCHIVE, {"store": "store"}, {})
+    archive(work, PACKAGE / "store" / ARCHIVE, {"store": "store"})
     print(store, store.info["figures"]["like"])
 
 

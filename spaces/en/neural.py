@@ -6,16 +6,14 @@ TEXT is the folder of which the archives were made (``make.py``); the sample mad
 the archive has. The first texts like the model's are released and read, and of those unlike it (``neural.py`` of
 ``corpusveil-evaluate``, whose extra ``neural`` this needs): an epsilon takes three minutes of a processor. WORK keeps
 each epsilon, so a call goes on where another stopped, and one that skips the first texts adds others. ``--install``
-writes the figures into the archive of ``spaces/en``.
+writes the figures into ``figures.json``, and the table of them into the archive of ``spaces/en``.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import itertools
 import re
-import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +21,17 @@ import orjson
 
 import corpusveil as cv
 from corpusveil.language.sample import NAME as SAMPLE
-from corpusveil.language.sample import EveryFigures, Stronger, read_sample
-from corpusveil.mechanisms.risk import basis_of
-from corpusveil.spaces.installed import ARCHIVE, FIGURES
+from corpusveil.language.sample import read_sample
 from corpusveil.text.policy import DEFAULT
 from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
 from corpusveil_evaluate.readers.neural import READER, NeuralReader, gained, measured_gains
-from spaces.en.make import BEFORE_ZIP, PACKAGE, UNCOUNTED, Recipe
+from spaces.en import figures as of_en
+from spaces.en.make import UNCOUNTED, Recipe
 
 EPSILONS = [0.25, 1.0, 2.0**-3.5, 2.0**-6]
 """Near the risks 0.5, 0.7 and 0.3."""
 LONGEST = 120
+BASIS = "ring-geometric privatize"
 
 
 def main() -> None:
@@ -49,8 +47,8 @@ def main() -> None:
     recipe.sampled()
     sample = read_sample((recipe.work / SAMPLE).read_bytes(), SAMPLE)
     law, model = cv.RingGeometric(cv.load_space("space://en")), cv.load_model("space://en")
-    every = EveryFigures.model_validate_json(Path(f"{model.url}/{FIGURES}").read_bytes()).by_basis
-    figures = every[basis_of(law, DEFAULT)]
+    every = of_en.read_figures(of_en.FIGURES.read_bytes())
+    figures = every[BASIS]
     if figures.text != sample.digest:
         raise SystemExit(f"{call.text}: the figures of the archive are of another sample.")
     causal, readers = load_causal(), []
@@ -72,32 +70,20 @@ def main() -> None:
         rows.append((epsilon, *([every[0], *content] for every, content in gains), of_highest, words))
         print(rows[-1], flush=True)
     epsilons, like, unlike, highest_gains, words_read = zip(*sorted(rows), strict=True)
-    stronger = Stronger(
+    stronger = of_en.Stronger(
         reader=READER, model=DIGEST, words=list(words_read), epsilons=list(epsilons), like=list(like),
         unlike=list(unlike), highest=highest_gains,
     )  # fmt: skip
-    every[basis_of(law, DEFAULT)] = figures.model_copy(update={"stronger": (stronger,)})
-    (recipe.work / FIGURES).write_bytes(EveryFigures(by_basis=every).data())
+    every[BASIS] = figures.model_copy(update={"stronger": (stronger,)})
+    of_en.write_figures(every, of_en.FIGURES if call.install else recipe.work / of_en.FIGURES.name)
     if call.install:
-        install((recipe.work / FIGURES).read_bytes())
+        of_en.main()
 
 
 def shortened(text: str) -> str:
     """Return the first ``LONGEST`` words of a text: a few long ones would be read alone, at half the speed."""
     found = re.match(rf"(?:\s*\S+){{1,{LONGEST}}}", text)
     return "" if found is None else found[0]
-
-
-def install(figures: bytes) -> None:
-    """Write other figures into the archive of words; everything else in it stays as it is."""
-    path = PACKAGE / ARCHIVE
-    with zipfile.ZipFile(path) as old:
-        kept = [(info.filename, info.compress_type, old.read(info)) for info in old.infolist()]
-    with zipfile.ZipFile(path, "w") as new:
-        for name, method, content in kept:
-            new.writestr(zipfile.ZipInfo(name, BEFORE_ZIP), figures if name == FIGURES else content, method)
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    path.with_name(f"{path.name}.sha256").write_text(f"{digest}  {path.name}\n")
 
 
 if __name__ == "__main__":

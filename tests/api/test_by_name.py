@@ -75,7 +75,6 @@ def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
         ({"risc": 0.5}, "unknown-name", "did you mean risk?"),
         ({"risk": 0.5, "epsilon": 1.0}, "conflicting-settings", "epsilon"),
         ({}, "missing-setting", "risk"),
-        ({"risk": 0.5}, "missing-setting", "model"),
         ({"epsilon": 1.0, "output": "out"}, "unknown-name", "output"),
         ({"epsilon": 1.0, "delta": 1e-6}, "unknown-name", "delta"),
     ):
@@ -97,7 +96,7 @@ def test_a_preview_shows_texts_and_unknown_words(space: str) -> None:
     for wrong, code in (("a text", "wrong-type"), ([], "unsuitable-data"), ([1], "bad-row")):
         with refused(code):
             cv.preview(wrong, epsilon=1.0, space=space)
-    with refused("missing-setting", "cv.preview", "model"):
+    with refused("missing-setting", "evaluate risk"):
         cv.preview(texts, space=space)
 
 
@@ -145,7 +144,7 @@ class TestFramesEverywhere:
         given, texts = list(frame["body"][:1]), [drawn.texts for drawn in made.drawn]
         assert texts == [cv.privatize(given, release, ["0"], "body") for release in (words, passage)]
         html = made._repr_html_()
-        assert re.findall("<th>(.*?)</th>", html) == ["before", made.drawn[0].name, "denoised", "passage, epsilon 10"]
+        assert re.findall("<th>(.*?)</th>", html) == ["before", made.drawn[0].name, "passage, epsilon 10"]
         assert "&lt;b&gt;The river" in html
         assert "<b>" not in html
         every = cv.compare(frame, text="body", risks=[0.5], epsilons=[8, 10], key=key)

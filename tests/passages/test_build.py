@@ -125,7 +125,7 @@ class TestPieces:
                     "[was](built) built",
                     "was built&nbsp;there",
                     "| hill | stood",
-                    "== Hill == stood",
+                    "== hill == stood",
                     "was {built}",
                     "was #built",
                 )

@@ -29,19 +29,11 @@ def needed_of(store: bool) -> tuple[str, ...]:
     return tuple(name for name in NEEDED if not (store and name in ("space", "mechanism")))
 
 
-NEEDS = {
-    "budget.model": "budget.risk",
-    "budget.risk_text": "budget.risk",
-}
-"""Settings that mean nothing without another one."""
-
-
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings."""
     for rule in (
         _flow,
         _key,
-        _pairs,
         _budget,
         _store,
         _strategy,
@@ -61,15 +53,6 @@ def _needs(other: str) -> str:
     return f"this key needs {other}; add it, or leave this key out"
 
 
-def _pairs(settings: Settings) -> Iterator[tuple[str, str]]:
-    for place, other in NEEDS.items():
-        section, _, name = place.partition(".")
-        given = getattr(settings, section)
-        default = None if given is None else type(given).model_fields[name].default
-        if not settings.value(other) and (settings.value(place) or default) != default:
-            yield place, _needs(f"{{{other}}}")
-
-
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
     budget, denoise = settings.budget, settings.denoise
@@ -79,25 +62,6 @@ def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
         return
     if budget.epsilon is None and budget.risk is None:
         yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
-    if budget.risk is not None and settings.space is not None and risk_model(settings) is None:
-        yield (
-            "budget.risk",
-            (
-                "a reader from context needs a language model of public text, and this space ships "
-                "none; add {budget.model}, or choose {budget.epsilon}"
-            ),
-        )
-
-
-def risk_model(settings: Settings) -> str | None:
-    """Return the address of the language model for a risk; by default that of [model], or of the space's package."""
-    address: str | None = settings.value("budget.model") or settings.value("model.path")
-    space = settings.value("space.path")
-    if address is None and space is not None:
-        from corpusveil.spaces.installed import ships_model
-
-        return space if ships_model(space) else None
-    return address
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -115,18 +115,10 @@ class BudgetSettings(Section):
 
     epsilon: float | None = key("The budget, above 0, if {budget.risk} is not to choose it.", None, gt=0, often=True)
     risk: float | None = key(
-        "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. The reader is "
-        "the strongest that was measured. Instead of {budget.epsilon}: the largest share, of public text, from "
-        "context; above 0 and below 1, for a budget per token. 0.5 is balanced.",
+        "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. Instead of "
+        "{budget.epsilon}: the space has a table of what readers recovered of public text; above 0 and below 1, for a "
+        "budget per token. 0.5 is balanced.",
         None, gt=0, lt=1, often=True, start=0.5)
-    model: str | None = key(
-        "For {budget.risk}: the trigrams that the reader knows, made by 'model'. Default: that of the space's "
-        "package; in a file, the model of [model] if there is one.", None, path=True, metavar="URL", named=True,
-        group="Rarely used")
-    risk_text: str | None = key(
-        "For {budget.risk}: public text of your kind, in the form and column of the input, which a reader with the "
-        "trigrams reads. Default: the sample of the model, or what its strongest reader recovered.", None, path=True,
-        metavar="FILE", group="Rarely used")
     per: Literal["token", "document", "paragraph", "sentence"] = key(
         "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
         "or for each paragraph or sentence.", "token")

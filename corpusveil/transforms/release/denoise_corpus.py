@@ -42,7 +42,6 @@ from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.pages import public_page, render_public
-from corpusveil.transforms.release.risk import EpsilonAtRisk, risk_of
 from corpusveil.transforms.release.verification import check_shard, manifest_of
 from corpusveil.waiting import waiting
 
@@ -124,7 +123,7 @@ def denoise(
         job.records.url,
         lambda: _claim(job, began),
         lambda _: _do(job, denoiser, source, release, engine or Here(), watch, began),
-        lambda _: _write_page(output, denoiser, risk_of(source)),
+        lambda _: _write_page(output, denoiser),
     )
     files.remove_folder(job.records.url)
     return denoised
@@ -283,7 +282,7 @@ def _claim(job: ShardJob, began: float) -> Denoised | None:
     return None
 
 
-def _write_page(output: str, denoiser: Denoiser, risk: EpsilonAtRisk | None) -> None:
+def _write_page(output: str, denoiser: Denoiser) -> None:
     if not files.exists(public_page(output)):
-        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations, risk
+        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations
         files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())

@@ -1,4 +1,4 @@
-"""The pictures of a release's pages: the effect of its exact law on a public sentence, and what a reader guesses.
+"""The pictures of a release's pages: the effect of its exact law on a public sentence.
 
 Sentence, space and law are public, and draws use the published test key, never the release's key, so nothing here
 depends on a corpus.
@@ -20,8 +20,6 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import NoClosedForm, UserError
 from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import prior_of, reader_guesses, word_risk
 from corpusveil.recognizers.registry import kinds, make
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.documents import Documents
@@ -31,7 +29,6 @@ from corpusveil.text.spans import OTHERS, SpanPolicy, Spans, covered
 from corpusveil.text.text_writer import assign_roles
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.risk import EpsilonAtRisk
 
 SENTENCES = (
     "On Tuesday Dr Okonjo told anna@example.org that the river had risen 30 cm near the old bridge.",
@@ -73,34 +70,16 @@ class Chip:
 
 
 @dataclass(frozen=True, slots=True)
-class Guess:
-    """Shares of the words of public text that an informed reader guesses, and guesses blindly, without the release.
-
-    ``said`` says what is guessed, by whom; ``in_context`` if this reader uses the sentence around a word.
-    """
-
-    share: float
-    blind: float
-    said: str
-    in_context: bool = False
-
-    def sentence(self) -> str:
-        """Say it in one sentence."""
-        return self.said[0].upper() + self.said[1:]
-
-
-@dataclass(frozen=True, slots=True)
 class Illustration:
-    """Pictures of a release at the ``epsilon`` of a word: the sentence, one possible result, and what a reader guesses.
+    """Pictures of a release at the ``epsilon`` of a word: the sentence, and one possible result.
 
     ``chips`` and ``result`` are empty if the space knows no bundled sentence. ``document_words``: epsilon is that of a
-    word in a document with this many replaced words. ``guess`` is None if it takes long.
+    word in a document with this many replaced words.
     """
 
     epsilon: float
     chips: tuple[Chip, ...]
     result: str
-    guess: Guess | None
     document_words: int | None
 
 
@@ -110,7 +89,6 @@ def illustrate(
     budget: Budget,
     policy: TextPolicy,
     collocations: Collocations | None = None,
-    risk: EpsilonAtRisk | None = None,
     spans: SpanPolicy | None = None,
 ) -> Illustration | None:
     """Return the pictures of releases with these parts.
@@ -126,11 +104,10 @@ def illustrate(
     try:
         sentence, tokens = _sentence(mechanism, policy, collocations, spans)
         chips = _chips(mechanism, epsilon, tokens)
-        guess = _guess(mechanism, epsilon, risk, policy)
         result = _drawn(sentence, mechanism, epsilon, policy, collocations, spans) if sentence else ""
     except (UserError, NoClosedForm):
         return None
-    return Illustration(epsilon, chips, result, guess, DOCUMENT_WORDS if of_document else None)
+    return Illustration(epsilon, chips, result, DOCUMENT_WORDS if of_document else None)
 
 
 def word_epsilon(budget: Budget) -> float:
@@ -206,20 +183,6 @@ def _chips(mechanism: Mechanism, epsilon: float, tokens: list[_Token]) -> tuple[
             chip = replace(chip, stays=stays, likely=tuple(pair for pair in others if pair[1] > 0))
         chips.append(chip)
     return tuple(chips)
-
-
-def _guess(mechanism: Mechanism, epsilon: float, risk: EpsilonAtRisk | None, policy: TextPolicy) -> Guess | None:
-    """Return what a reader guesses: from the risk that chose epsilon, or computed, which is quick on lists."""
-    if risk is not None:
-        blind = round(prior_of(mechanism.space).guess if risk.blind is None else risk.blind, DIGITS)
-        return Guess(risk.measured, blind, f"{', and '.join(risk.readers)} ({blind:.1%} by chance)", True)
-    if not isinstance(mechanism, OnLists):
-        return None
-    guessed = word_risk(mechanism, epsilon, policy=policy)
-    share, blind, beside = (
-        round(value, DIGITS) for value in (guessed.content.share, guessed.content.blind, guessed.share)
-    )
-    return Guess(share, blind, reader_guesses(share, beside, blind))
 
 
 def _likeliest(mechanism: Mechanism, law: npt.NDArray[np.float64], count: int, word: int) -> Likely:

@@ -87,7 +87,7 @@ def _picture(release: AnyRelease | None) -> Illustration | None:
         return None
     from corpusveil.transforms.release.illustration import illustrate  # which only a page needs
 
-    parts = release.mechanism, release.budget, release.policy, release.collocations, release.risk
+    parts = release.mechanism, release.budget, release.policy, release.collocations
     return illustrate(*parts, spans=release.spans)
 
 

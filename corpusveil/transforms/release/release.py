@@ -26,7 +26,6 @@ from corpusveil.errors import (
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
 from corpusveil.kernel.lengths import disclosed, refuse_unsound
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.mechanisms.risk import basis_of
 from corpusveil.recognizers.registry import identity, kinds
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -35,7 +34,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.risk import EpsilonAtRisk
+from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
 from corpusveil.transforms.release.statement import LENGTHS, NOT_PRIVATE, DocumentFigure, document_figure, guarantee_of
 
 
@@ -52,7 +51,7 @@ class Release(KeyedRelease):
     ``collocations`` joins words to collocations, if the policy's tokenizer does. ``duplicates`` says whether equal
     texts have independent or the same noise, or only the first is kept, and ``length`` hides how many words a text
     has. These change no text: ``accept_no_guarantee`` lets a mechanism without a guarantee pass; ``risk`` is what
-    chose epsilon (``cv.epsilon_for_risk``), for the manifest.
+    chose epsilon (``cv.release(risk=0.5, key=key)``), for the manifest.
     """
 
     mechanism: Mechanism
@@ -70,7 +69,7 @@ class Release(KeyedRelease):
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
     """Required for a mechanism without a guarantee; it changes nothing else, and is in no digest."""
     risk: EpsilonAtRisk | None = field(default=None, kw_only=True, compare=False)
-    """The risk that chose epsilon, if any (``epsilon_for_risk``): for the manifest, and in no digest."""
+    """The risk that chose epsilon, if any (``epsilon_at``): for the manifest, and in no digest."""
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -108,10 +107,10 @@ class Release(KeyedRelease):
                 f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
-        if self.risk is not None and self.risk.basis not in (None, basis_of(self.mechanism, self.policy)):
+        if self.risk is not None and self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy):
             raise MismatchError(
-                "risk: it was chosen for another mechanism or space, or another treatment of stop words; choose it for "
-                "these, with cv.epsilon_for_risk(mechanism, risk, policy=policy)."
+                "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
+                "or choose it for these, with cv.release(risk=…, key=key)."
             )
         refuse_unsound(self.length, self.policy, self.budget.allocation)
         self._check_spans()
@@ -137,7 +136,7 @@ class Release(KeyedRelease):
         if not isinstance(self.length, (LengthGrid, LengthNoise, NoneType)):
             raise of_other_type("length", self.length, "cv.LengthGrid(50) or cv.LengthNoise(0.1)")
         if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
-            raise of_other_type("risk", self.risk, "the result of cv.epsilon_for_risk(mechanism, 0.5)")
+            raise of_other_type("risk", self.risk, "the risk of a release that cv.release(risk=0.5, key=key) returns")
 
     def _check_spans(self) -> None:
         """Raise UserError for spans that nothing finds, and for those that show where a padded text ends."""

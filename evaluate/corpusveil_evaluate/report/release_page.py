@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.mechanisms.risk import reader_guesses
 from corpusveil.storage import files
-from corpusveil.transforms.release.illustration import Guess
 from corpusveil.transforms.release.pages import Block, environment
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.word_attacks import BAYES_OPTIMAL, CONTENT_OPTIMAL
@@ -19,6 +19,19 @@ from corpusveil_evaluate.statistics.statistic import GROUPS, Figure, Statistic, 
 LESS = "Difference from original: the mean of paired differences over seeds, with its 95 % interval."
 UNCHANGED = "words unchanged"
 EXAMPLES, LONGEST = 5, 400
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """Shares of the words of public text that an informed reader guesses, and guesses blindly, without the release."""
+
+    share: float
+    blind: float
+    said: str
+
+    def sentence(self) -> str:
+        """Say it in one sentence."""
+        return self.said[0].upper() + self.said[1:]
 
 
 def write_report(findings: Findings, folder: str, *, publishable: bool = False) -> str:
@@ -47,8 +60,7 @@ def render(findings: Findings) -> str:
         }
         for example in findings.examples
     ]
-    pictured = findings.picture is not None and findings.picture.guess is not None
-    guess, every = (None if pictured else released.get(name.name) for name in (CONTENT_OPTIMAL, BAYES_OPTIMAL))
+    guess, every = (released.get(name.name) for name in (CONTENT_OPTIMAL, BAYES_OPTIMAL))
     said = None
     if guess is not None and every is not None:
         said = Guess(guess.value, guess.floor or 0.0, reader_guesses(guess.value, every.value, guess.floor or 0.0))

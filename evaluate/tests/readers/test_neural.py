@@ -13,14 +13,10 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.arrays import Float64
-from corpusveil.language.context_risk import readers_of
-from corpusveil.language.sample import figures_of
-from corpusveil.mechanisms.risk import TRIGRAMS, basis_of
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil_evaluate.readers import neural
-from corpusveil_evaluate.readers.causal_model import DIGEST, CausalModel, Layer, load_causal, read_gguf
-from corpusveil_evaluate.readers.neural import NEURAL, READER, Forms, Place, masses, neural_text
+from corpusveil_evaluate.readers.causal_model import CausalModel, Layer, load_causal, read_gguf
+from corpusveil_evaluate.readers.neural import NEURAL, Forms, Place, masses, neural_text
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
 
@@ -215,18 +211,3 @@ def test_the_model_expects_english() -> None:
         perplexities.append(math.exp(-np.mean([read[token] for read, token in zip(reads, ids[1:], strict=False)])))
     assert perplexities[0] < 40
     assert perplexities[1] > 400
-
-
-@pytest.mark.nightly
-def test_the_figures_of_en_are_of_this_model_and_its_risk_follows_them() -> None:
-    law, model = cv.RingGeometric(cv.load_space("en")), cv.load_model("en")
-    figures = figures_of(model, basis_of(law, DEFAULT))
-    assert figures is not None
-    (stronger,) = figures.stronger
-    assert (stronger.model, stronger.reader) == (DIGEST, READER)
-    found = cv.epsilon_for_risk(law, 0.5)
-    assert found.reader == READER
-    trigrams, strongest = readers_of(law, model, None, DEFAULT, None)[0][0].rungs(found.epsilon)
-    assert round(strongest.content.share, 9) == found.measured > trigrams.content.share + 2 * trigrams.content.error
-    kept = cv.epsilon_for_risk(law, 0.5, policy=TextPolicy(stop_words="keep"))
-    assert kept.reader == TRIGRAMS, "what was not measured is not claimed"

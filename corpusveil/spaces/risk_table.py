@@ -1,0 +1,54 @@
+"""What readers recovered of public texts that mechanisms had released: a table that a space ships, as data.
+
+Whoever attacks measures it (``corpusveil evaluate risk``). The digest of the space covers it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from corpusveil.storage.records import Line, Record
+
+MOST_BYTES = 1 << 20
+"""The largest file of a table."""
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Epsilon = Annotated[float, Field(gt=0, lt=math.inf)]
+
+
+class Recovered(Record):
+    """What a ``reader`` recovered of a ``text`` that a mechanism had released, with this treatment of stop words.
+
+    The ``points`` are epsilons, which rise, each with the share of content words and its standard error.
+    """
+
+    mechanism: Line
+    parameters: dict[str, Any]
+    stop_words: Line
+    reader: Line
+    text: Line
+    points: list[tuple[_Epsilon, _Share, _Share]] = Field(min_length=1)
+
+    def rises(self) -> bool:
+        """Say whether each epsilon is above the one before."""
+        epsilons = [epsilon for epsilon, *_ in self.points]
+        return epsilons == sorted(set(epsilons))
+
+
+class RiskTable(Record):
+    """The content of ``risk.json``; of several texts, the first decides what a risk chooses."""
+
+    recovered: list[Recovered]
+
+    @classmethod
+    def read(cls, data: bytes) -> RiskTable | None:
+        """Return the table of a file, None if it is none."""
+        table = cls.of(data) if len(data) <= MOST_BYTES else None
+        return table if table is not None and all(each.rises() for each in table.recovered) else None
+
+    def about(self, mechanism: str, parameters: dict[str, Any], stop_words: str) -> list[Recovered]:
+        """Return what was recovered of a mechanism with these parameters, by text."""
+        asked = (mechanism, parameters, stop_words)
+        return [each for each in self.recovered if (each.mechanism, each.parameters, each.stop_words) == asked]

@@ -1,0 +1,163 @@
+"""A reader of context is no weaker than simpler ones.
+
+Content risk is that of brute force; whose words count is public; kept stop words are known to every reader.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+
+import corpusveil as cv
+from corpusveil.language.context_risk import MOST_ERROR, context_risk, hits_of, share_of
+from corpusveil.language.model import LanguageModel
+from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
+from corpusveil.mechanisms.risk import prior_of, word_risk
+from corpusveil.spaces import Space
+from corpusveil.spaces.vectors import Vectors
+from corpusveil.text.languages import STOP_WORDS
+from corpusveil_evaluate.statistics.perplexity import KneserNey
+from tests.calls import refused
+from tests.language.random_texts import WORDS as SAID
+from tests.language.random_texts import corpus
+
+KEY = cv.Key(bytes(range(32)))
+TEXTS = corpus(4000, 2, 40)
+"""What no count has read, of the kind that was counted."""
+
+
+@pytest.fixture(scope="module")
+def model() -> LanguageModel:
+    return KneserNey.of_texts(corpus(800, 1, 40)).model
+
+
+def space_of(words: list[str], language: str | None = None, **more: Any) -> Space:
+    rng = np.random.default_rng(0)
+    counts = {"counts": (1000 / np.arange(1, len(words) + 1)).astype(int)} if more.pop("counted", True) else {}
+    vectors = Vectors(words, rng.normal(size=(len(words), 4)).astype(np.float32), language=language)
+    return cv.build_space(vectors, **counts, **more)
+
+
+@pytest.fixture(scope="module")
+def space() -> Space:
+    return space_of(SAID[:40])
+
+
+class TestFromContext:
+    @pytest.mark.parametrize(("name", "epsilon"), [("ring-geometric", 0.5), ("ring-geometric", 3.0), ("cmp", 3.0)])
+    def test_no_simpler_reader_recovers_more(
+        self, space: Space, model: LanguageModel, name: str, epsilon: float
+    ) -> None:
+        """Neither who knows the law and the frequencies of words, nor who takes words for what they are."""
+        mechanism = cv.mechanism(name, space)
+        found, alone = context_risk(mechanism, epsilon, model, texts=TEXTS), word_risk(mechanism, epsilon)
+        for read, simple in ((found, alone), (found.content, alone.content)):
+            assert read.share > max(simple.share, simple.unchanged) - 4 * read.error
+
+    def test_the_reader_is_not_chosen_by_the_figure(self) -> None:
+        """Of two readers who are right by chance, one time in two, the better one is not said to be better."""
+        rng, part = np.random.default_rng(0), np.arange(300) // 3
+        right = rng.random((2000, 2, 300)) < 0.5
+        shares = [share_of(hits_of(each, np.ones(300), part), np.ones(300), part).share for each in right]
+        assert np.mean(shares) == pytest.approx(0.5, abs=0.003)
+        assert right.mean(axis=2).max(axis=1).mean() > 0.51, "the better of two figures of one text would be noticed"
+
+    def test_texts_that_are_too_few_are_refused(self, space: Space, model: LanguageModel) -> None:
+        """Whoever asks for a share learns how many more are needed; and a model without a sample says what to do."""
+        ring = cv.RingGeometric(space)
+        with refused("unsuitable-data", f"{100 * MOST_ERROR:g}", "times as much"):
+            context_risk(ring, 0.7, model, texts=TEXTS[:150])
+        for texts, code in ((TEXTS[:5], "unsuitable-data"), ([], "unsuitable-data"), (None, "missing-setting")):
+            with refused(code):
+                context_risk(ring, 0.7, model, texts=texts)
+
+    def test_a_model_of_other_words_is_refused(self, model: LanguageModel) -> None:
+        with refused("unsuitable-data"):
+            context_risk(cv.RingGeometric(space_of([f"other{i}" for i in "abcdef"])), 1.0, model, texts=TEXTS)
+
+
+SIZE = 5
+KEPT = cv.TextPolicy(stop_words="keep")
+WEIGHTS = np.array([0.0, 2.5, 0.0, 1.0, 0.25])
+EXACT = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "tight-exponential", "santext", "tem",
+         "custext", "syntf")  # fmt: skip
+
+
+def counted(words: list[str], counts: Any = None, **more: Any) -> Space:
+    vectors = np.random.default_rng(2).normal(size=(len(words), 3)).astype(np.float32)
+    counts = np.random.default_rng(3).integers(1, 100, len(words)) if counts is None else counts
+    return cv.build_space(Vectors(words, vectors), counts=counts, **more)
+
+
+@pytest.fixture(scope="module")
+def five() -> Space:
+    """Return two stop words and three other words."""
+    return counted(["the", "river", "of", "doctor", "ran"], lists=2)
+
+
+@pytest.mark.parametrize("name", EXACT)
+@pytest.mark.parametrize("policy", [cv.TextPolicy(), KEPT], ids=["privatized", "kept"])
+def test_both_shares_are_those_of_the_best_of_all_guessing_rules(five: Space, name: str, policy: cv.TextPolicy) -> None:
+    """All 5^5 rules, enumerated; a kept word is itself with certainty, and a replacement may look like one."""
+    mechanism, shares, epsilon = cv.mechanism(name, five), prior_of(five).shares, 3.0 if name == "santext" else 0.7
+    law = mechanism.distributions(np.arange(SIZE), epsilon)
+    if policy is KEPT:
+        stops = stop_words_of(five)
+        law[stops] = np.eye(SIZE)[stops]
+    found = word_risk(mechanism, epsilon, policy=policy, content=WEIGHTS)
+    for shown, weights in ((found, np.ones(SIZE)), (found.content, WEIGHTS)):
+        counted = shares * weights
+        joint = counted[:, None] * law
+        rules = itertools.product(range(SIZE), repeat=SIZE)
+        best = max(sum(joint[guess, u] for u, guess in enumerate(rule)) for rule in rules)
+        assert shown.share == pytest.approx(best / counted.sum(), rel=1e-12)
+        assert shown.unchanged == pytest.approx(np.trace(joint) / counted.sum(), rel=1e-12)
+        assert shown.blind == pytest.approx(counted.max() / counted.sum(), rel=1e-12)
+    assert found.exact
+
+
+def test_masked_stop_words_are_guessed_alike_and_dropped_ones_not(five: Space) -> None:
+    mechanism, shares, stops = cv.RingGeometric(five), prior_of(five).shares, stop_words_of(five)
+    joint = (shares * ~stops)[:, None] * mechanism.distributions(np.arange(SIZE), 1.0)
+    for policy, more in (("drop", 0.0), ("mask", (shares * stops).max())):
+        found = word_risk(mechanism, 1.0, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+        assert found.share == pytest.approx(max(joint.max(axis=0).sum() + more, shares.max()), rel=1e-12)
+
+
+class TestWhoseWordsCount:
+    def test_by_default_those_that_are_no_english_function_words(self) -> None:
+        """Of the demo: nor collocations of these alone."""
+        space = counted([*sorted(STOP_WORDS), "river", "of_the", "of_rivers"], lists=0)
+        content = {word for word, weight in zip(space.vocabulary.words, content_weights(space), strict=True) if weight}
+        assert content == {"river", "of_rivers"}
+
+    @pytest.mark.parametrize(("size", "functions"), [(400, FREQUENT), (100, 50)])
+    def test_in_another_language_those_that_are_not_most_frequent(self, size: int, functions: int) -> None:
+        """At most half of all words are function words."""
+        space = counted([f"w{i}" for i in range(size)], np.random.default_rng(0).permutation(size), lists=0)
+        weights = content_weights(space)
+        assert (weights == 0).sum() == functions
+        assert space.counts is not None
+        assert space.counts[weights == 0].min() > space.counts[weights == 1].max()
+
+
+def test_kept_stop_words_are_known_and_tell_about_the_others() -> None:
+    counted_texts, texts = (
+        [text.replace("aa", "the").replace("ab", "of") for text in corpus(documents, seed, 40)]
+        for documents, seed in ((800, 1), (3000, 2))
+    )
+    model = KneserNey.of_texts(counted_texts).model
+    mechanism = cv.RingGeometric(counted(list(model.vocabulary.words), model.vocabulary.counts, lists=1))
+    others = 1.0 - stop_words_of(mechanism.space)
+    plain, kept, *hidden = (
+        context_risk(mechanism, 0.5, model, texts=texts, content=others, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]
+        for policy in ("privatize", "keep", "mask", "drop")
+    )
+    assert kept.content.share > plain.content.share + 2 * plain.content.error
+    assert kept.share > plain.share + 0.1
+    for read in hidden:
+        assert read.share < plain.share
+        assert read.words == plain.words
