@@ -92,10 +92,10 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
 
-distributions: setup wheels ## build what the index gets into DIST, a folder for each of the three distributions, and what it depends on
+distributions: setup wheels ## build what the index gets into DIST, a folder for each of the four distributions, and what it depends on
 
 wheels: # and a bill of materials
-	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
+	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-spans corpusveil-evaluate; do \
 	  "$$uv" build --quiet --package $$name --out-dir $(DIST)/$$name || exit 1; \
 	done; $(BIN)/python scripts/bill_of_materials.py "$$uv" $(DIST)/corpusveil.cdx.json
 
