@@ -120,7 +120,8 @@ def _weighted(space: Space) -> Int32:
         raise DataError(f"{space.url or 'the space'}: its counts add up to {total:,}; divide them by a common number.")
     center = counts @ units // total
     weights = (total << _WEIGHTS) // (total + 1000 * counts)
-    return (((units - center) * weights[:, None]) >> _WEIGHTS).astype(np.int32)
+    words: Int32 = (((units - center) * weights[:, None]) >> _WEIGHTS).astype(np.int32)
+    return words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -75,7 +75,8 @@ def taught(space: Space, pieces: list[str], teacher: Float32) -> Int8:
     start = encoder.words.astype(np.float32)
     unit = teacher / np.maximum(np.linalg.norm(teacher, axis=1, keepdims=True), 1e-9)
     words = _matched(_ridge(start / np.abs(start).max(), counts, unit), counts, unit)
-    return np.rint(words * (127 / np.abs(words).max())).astype(np.int8)
+    made: Int8 = np.rint(words * (127 / np.abs(words).max())).astype(np.int8)
+    return made
 
 
 def _ridge(start: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
@@ -97,7 +98,8 @@ def _ridge(start: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
         left -= far * turned
         before, size = size, (left * left).sum(axis=0)
         step = left + size / np.maximum(before, 1e-12) * step
-    return vectors.astype(np.float32)
+    learned: Float32 = vectors.astype(np.float32)
+    return learned
 
 
 def _matched(vectors: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
