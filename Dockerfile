@@ -17,6 +17,7 @@ COPY pyproject.toml uv.lock README.md LICENSE ./
 RUN uv sync --frozen --no-dev --no-install-workspace ${EXTRAS}
 COPY corpusveil ./corpusveil
 COPY spaces ./spaces
+COPY spans ./spans
 # hadolint ignore=SC2086
 RUN uv sync --frozen --no-dev --no-editable ${EXTRAS}
 

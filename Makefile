@@ -12,12 +12,12 @@ WORK ?= .tools/space-en-work
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
 # Several processes of tests on few cores: threads of OpenBLAS would wait for one another in busy loops.
 PARALLEL = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
-TESTED := not faults and not engines and not site and not airflow and not packaged and not stores and not nightly
+TESTED := not faults and not engines and not site and not packaged and not stores and not nightly
 
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines definitions packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -63,11 +63,6 @@ engines: setup ## install the engines that people have, run releases on each, an
 pictures: setup ## take the screenshots of docs/pages.md in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path); some minutes
 	$(BIN)/python -m scripts.page_pictures
 
-definitions: setup ## install an Airflow beside, and let it read what a schedule writes for it
-	[ -x .tools/airflow/bin/python ] || python3 -m venv .tools/airflow
-	.tools/airflow/bin/pip install --quiet --disable-pip-version-check "apache-airflow>=3"
-	CORPUSVEIL_AIRFLOW_PYTHON=$(CURDIR)/.tools/airflow/bin/python $(BIN)/python -m pytest -m airflow
-
 packaged: setup ## build and check a release of the package; pack an environment for Spark, and submit it to a cluster
 	@sh scripts/group.sh release
 	$(BIN)/python -m pytest -m packaged
@@ -97,10 +92,10 @@ dependencies: setup ## ask whether a vulnerability of a locked package is known;
 	@sh scripts/group.sh audit
 	@sh scripts/dependencies.sh
 
-distributions: setup wheels ## build what the index gets into DIST, a folder for each of the three distributions, and what it depends on
+distributions: setup wheels ## build what the index gets into DIST, a folder for each of the four distributions, and what it depends on
 
 wheels: # and a bill of materials
-	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-evaluate; do \
+	uv=$$(ls .tools/uv-*/bin/uv 2>/dev/null || echo uv); for name in corpusveil corpusveil-space-en corpusveil-spans corpusveil-evaluate; do \
 	  "$$uv" build --quiet --package $$name --out-dir $(DIST)/$$name || exit 1; \
 	done; $(BIN)/python scripts/bill_of_materials.py "$$uv" $(DIST)/corpusveil.cdx.json
 

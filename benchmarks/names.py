@@ -28,12 +28,12 @@ from phonenumbers import PhoneNumberFormat
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
-from corpusveil.recognizers.names import Names, listed_bits
 from corpusveil.recognizers.registry import make
 from corpusveil.text import classes
 from corpusveil.text.spans import Spans, covered
 from corpusveil.text.tokens import Tokenizer, read
 from corpusveil.text.word_table import WordTable
+from corpusveil_spans.names import Names, listed_bits
 
 ROWS = 20 if inputs.SMALLEST else 4_000
 LOCALES = {

@@ -24,7 +24,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.entries import ABOUT, ROWS, VERSION, About, about_of, digest_of, header_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
-from corpusveil.pipelines.schedule import Schedule
+from corpusveil.pipelines.schedule import State
 from corpusveil.pipelines.settings import toml
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
@@ -151,22 +151,9 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
 
 
 def check_schedule(data: bytes, folder: Path) -> None:
-    """Print due and finished runs after a change of one file of the state."""
-    names = ("runs/00001.plan.json", "runs/00001.done.json", "summary.json")
-    parts = {f"state/{name}": seed[1:] for name, seed in zip(names, _schedule_seeds(), strict=False)}
-    choice = data[0] if data else 0
-    name = list(parts)[choice % 3]
-    parts[name] = data[1:]
-    _lay(folder, parts | {"in/x.jsonl": b"{}\n"})
-    if choice & 0x10:
-        (folder / "state/runs/00001.done.json").unlink()
-    state = Records(str(folder / "state"))
-    found = Schedule(
-        (str(folder / "in"),), str(folder / "in"), str(folder / "out"), str(folder / "rec"), state, b"k" * 32
-    )
-    refused(found.ahead, folder)
-    refused(found.runs, folder)
-    refused(found.summary, folder)
+    """Read the state of a schedule after a change: one that is damaged is made again."""
+    (folder / "schedule.json").write_bytes(data)
+    refused(lambda: Records(str(folder)).read("schedule.json", State), folder / "schedule.json")
 
 
 def check_lease(data: bytes, folder: Path) -> None:
@@ -282,10 +269,8 @@ def _numbered(parts: Mapping[str, bytes]) -> Iterator[bytes]:
 
 
 def _schedule_seeds() -> Iterator[bytes]:
-    for bits in (0, 0x10):
-        yield bytes([bits]) + b'{"shards": [["FOLDER/in/x.jsonl", "x.jsonl", 3, "1"]], "why": {"x.jsonl": "new"}}'
-        yield bytes([bits + 1]) + b'{"shards": {"x.jsonl": [3, "1", "00"]}, "release": "dd", "key_fingerprint": "ff"}'
-        yield bytes([bits + 2]) + b'{"through": 1, "runs": 1, "shards": {"x.jsonl": [3, "2", "00"]}}'
+    shards = {"x.jsonl": (3, "1", "00", "run-00001/data/part-00000-of-00001.jsonl")}
+    yield State(root="/in", release="dd", shards=shards, bytes={shards["x.jsonl"][3]: 3}).data()
 
 
 def readers() -> Iterator[Reader]:

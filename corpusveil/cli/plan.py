@@ -36,7 +36,6 @@ def plan(
     import dataclasses
 
     from corpusveil.cli.progress import Terminal
-    from corpusveil.pipelines import scheduled
     from corpusveil.pipelines.privatize import foresee
     from corpusveil.pipelines.settings.sections import LedgerSettings
     from corpusveil.transforms.release.manifest import spends_of
@@ -52,7 +51,7 @@ def plan(
         settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
         document = dataclasses.replace(document, settings=settings)
     watch = Terminal("none")
-    foresee(scheduled.without_left_out(document, watch), watch, duplicates=duplicates)
+    foresee(document.settings, watch, duplicates=duplicates)
 
 
 def _read(file: str) -> Document:

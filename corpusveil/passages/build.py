@@ -2,9 +2,10 @@
 
 A *piece* begins with a sentence, to which the next ones are added until it has the least number of words; if it then
 has more than the most, it is left out. Only fit sentences go into it, and none from another line: what stands there may
-be a heading. A sentence, and a piece read alone, is *fit* if it has no number, contact, symbol, span that the
-recognizers ``rules`` and ``names`` find, or excluded word. A piece also ends as sentences end, and nine in ten of its
-words are words of the space. Equal pieces (``normalized``) are one, in the spelling that sorts first.
+be a heading. A sentence, and a piece read alone, is *fit* if it has no number, contact, symbol, excluded word, word
+that may tell of somebody (``suspicions``), or span of a recognizer that the caller names. A piece also ends as
+sentences end, and nine in ten of its words are words of the space. Equal pieces (``normalized``) are one, in the
+spelling that sorts first.
 
 Taken are the pieces with the smallest salted BLAKE2b of their normal form, in its order. The salt is drawn after the
 texts were collected: nobody can write texts that are sure to be taken. Samples are nested, and are the same on every
@@ -21,7 +22,7 @@ import secrets
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +39,8 @@ from corpusveil.passages.encoder import encoder_of
 from corpusveil.passages.figures import LEFT_OUT, figures_of
 from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
+from corpusveil.passages.suspicions import KINDS as SUSPECT
+from corpusveil.passages.suspicions import Suspicions
 from corpusveil.recognizers import registry
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import excluded_words
@@ -51,13 +54,12 @@ from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text import classes
 from corpusveil.text.output_words import concatenate
-from corpusveil.text.spans import Spans
+from corpusveil.text.spans import Function, Recognizer, Spans
 from corpusveil.text.tokens import Tokenizer, Tokens, string_buffers
 from corpusveil.text.word_table import WordTable
 
-VERSION = 1
+VERSION = 2
 """Goes up whenever the same texts and salt would give another store."""
-RECOGNIZERS = ("rules", "names")
 KNOWN = (9, 10)
 """At least this share of the words of a piece are words of the space."""
 SALT_BYTES = 16
@@ -65,8 +67,8 @@ MOST = 1 << 30
 """Pieces of a store: their ids are int32."""
 SPARE = LEFT_OUT + LEFT_OUT // 2
 """Pieces beyond those of the store that a task keeps: some to measure with, and near duplicates of the store."""
-_FAULTS = ("", "number", "contact", "symbol", "excluded word", "end", "unknown words")
-_NUMBER, _CONTACT, _SYMBOL, _EXCLUDED, _END, _UNKNOWN = range(1, len(_FAULTS))
+_FAULTS = ("", *SUSPECT, "number", "contact", "symbol", "end", "unknown words")
+_EXCLUDED, _NUMBER, _CONTACT, _SYMBOL, _END, _UNKNOWN = range(len(SUSPECT), len(_FAULTS))
 _OF_CLASS = np.array([0, _NUMBER, 0, _CONTACT, _SYMBOL, 0], np.int8)
 _ENDS = (
     r"[.!?\x{2026}\x{203c}\x{2047}-\x{2049}\x{61f}\x{6d4}\x{964}\x{965}\x{3002}\x{ff01}\x{ff0e}\x{ff1f}\x{ff61}]"
@@ -87,13 +89,19 @@ class PublicPieces:
     space: Space
     words: tuple[int, int] | None
     excluded: tuple[str, ...]
+    refuse: tuple[str | Function, ...] = ()
+    """Recognizers whose spans no sentence may have."""
+    suspect: bool = True
+    """Refuse words that may tell of somebody."""
 
     def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
         """Return the fit pieces of texts, large_string [D] without nulls, and count what was refused by its fault."""
         if self.words is not None:
             texts = self._cut(texts, *self.words, refused)
-        tokens = _tools(self.space, self.excluded)[0].tokenize(texts)
-        faults, names = self._faults(tokens, tokens.offsets)
+        tools = _tools(self.space, self.excluded, self.refuse)
+        read = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
+        tokens = read.tokens
+        faults, names = self._faults(tools, tokens, tokens.offsets, read.bounds)
         words = tokens.classes == classes.WORD
         known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
         few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
@@ -104,32 +112,34 @@ class PublicPieces:
             (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),
         ):
             faults[(faults == 0) & ~fits.astype(np.bool_)] = fault
-        _count(faults, names, refused)
+        _count("pieces", faults, names, refused)
         return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
 
     def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
         """Return the runs of fit sentences."""
-        cut = pieces_of(_tools(self.space, self.excluded)[0], *string_buffers(texts), "sentence")
+        tools = _tools(self.space, self.excluded, self.refuse)
+        cut = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens, bounds = cut.tokens, cut.bounds
         starts, ends = tokens.starts[bounds[:-1]], tokens.ends[bounds[1:] - 1]
         lines = _before((tokens.data == 0x0A) | (tokens.data == 0x0D))
         apart = (lines[starts[1:]] > lines[ends[:-1]]) | (np.diff(cut.documents) > 0)
         sizes = np.diff(_before(tokens.classes == classes.WORD)[bounds])
-        faults, names = self._faults(tokens, bounds)
-        _count(faults, names, refused)
+        faults, names = self._faults(tools, tokens, bounds, bounds)
+        _count("sentences", faults, names, refused)
         firsts, lasts = np.empty(len(cut), np.int64), np.empty(len(cut), np.int64)
         n = _join((faults == 0) & (sizes <= most), apart, sizes, least, most, firsts, lasts)
         raw, runs = tokens.data.tobytes(), zip(starts[firsts[:n]].tolist(), ends[lasts[:n]].tolist(), strict=True)
         return pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
 
-    def _faults(self, tokens: Tokens, bounds: Int64) -> tuple[Any, tuple[str, ...]]:
+    def _faults(self, tools: _Tools, tokens: Tokens, bounds: Int64, sentences: Int64) -> tuple[Any, tuple[str, ...]]:
         """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
-        _, recognizers, barred = _tools(self.space, self.excluded)
         size, faults = len(self.space), _OF_CLASS[tokens.classes]
-        faults[barred[tokens.ids]] = _EXCLUDED
+        if self.suspect:
+            faults = np.maximum(faults, tools.suspicions.of(tokens, sentences))
+        faults[tools.barred[tokens.ids]] = _EXCLUDED
         # The recognizers look ids up in the space alone.
         tokens = dataclasses.replace(tokens, ids=np.where(tokens.ids < size, tokens.ids, np.int32(-1)))
-        spans = Spans.joined(find(tokens) for find in recognizers)
+        spans = Spans.joined(find(tokens) for find in tools.recognizers)
         firsts = np.searchsorted(tokens.ends, spans.starts, "right").tolist()
         lasts = np.searchsorted(tokens.starts, spans.ends, "left").tolist()
         for first, last, kind in zip(firsts, lasts, spans.kinds.tolist(), strict=True):
@@ -138,16 +148,25 @@ class PublicPieces:
         return np.where(np.diff(bounds) > 0, worst, 0), (*_FAULTS, *spans.names)
 
 
+class _Tools(NamedTuple):
+    """A tokenizer that knows excluded words, too, what finds faults, and which ids are of excluded words."""
+
+    tokenizer: Tokenizer
+    suspicions: Suspicions
+    recognizers: list[Recognizer]
+    barred: Bool
+
+
 @functools.lru_cache(maxsize=2)
-def _tools(space: Space, excluded: tuple[str, ...]) -> tuple[Tokenizer, list[Any], Bool]:
-    """Return a tokenizer that knows excluded words, too, the recognizers, and which ids are of excluded words."""
+def _tools(space: Space, excluded: tuple[str, ...], refuse: tuple[str | Function, ...]) -> _Tools:
     forms = sorted({form for word in excluded for form in (word, f"{word}'s")})
     more, offsets = concatenate([form.encode() for form in forms])
     own = space.vocabulary.offsets.astype(np.int64)
     table = WordTable.build(np.concatenate([space.vocabulary.text, more]), np.append(own, offsets[1:] + own[-1]))
     barred = np.array([*map(set(forms).__contains__, space.vocabulary.words), *(True for _ in forms)], np.bool_)
-    made = [registry.make(name, space) for name in RECOGNIZERS]
-    return Tokenizer(table, space.hyphens or "split", space.language), made, np.append(barred, False)
+    made = [registry.make(name, space) for name in refuse]
+    tokenizer = Tokenizer(table, space.hyphens or "split", space.language)
+    return _Tools(tokenizer, Suspicions(space, excluded), made, np.append(barred, False))
 
 
 def _before(marks: Bool) -> Int64:
@@ -155,9 +174,9 @@ def _before(marks: Bool) -> Int64:
     return np.concatenate([np.zeros(1, np.int64), np.cumsum(marks, dtype=np.int64)])
 
 
-def _count(faults: Any, names: Sequence[str], refused: Counter[str]) -> None:
-    for fault in np.flatnonzero(faults):
-        refused[names[faults[fault]]] += 1
+def _count(what: str, faults: Any, names: Sequence[str], refused: Counter[str]) -> None:
+    for fault in faults[np.flatnonzero(faults)]:
+        refused[f"{what}: {names[fault]}"] += 1
 
 
 @compiled
@@ -242,6 +261,8 @@ def build_store(
     excluded: Sequence[str] | None = None,
     unlike: Address | Sequence[Address] = (),
     encoder: str | None = None,
+    refuse: Sequence[str | Function] = (),
+    suspect: bool = True,
     rows_per_task: int | None = None,
     watch: StageWatch | None = None,
 ) -> Store:
@@ -251,8 +272,10 @@ def build_store(
     allows that, which the store records with ``attribution``. ``inputs`` are files, folders or globs, with texts in the
     column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
     bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
-    those that the package of the space left out. ``unlike`` are other public texts, to measure what the store does not
-    know, and ``encoder`` is another encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
+    those that the package of the space left out. ``refuse`` names recognizers whose spans no piece has; words that may
+    tell of somebody are refused, too, unless ``suspect`` is off, for texts that were written about nobody. ``unlike``
+    are other public texts, to measure what the store does not know, and ``encoder`` is another
+    encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
     after an interruption, and does nothing when all is done.
 
     Raises UserError for wrong arguments or input, and if fewer than two pieces are fit; WorkError if another run is in
@@ -275,7 +298,8 @@ def build_store(
         raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
-    named = [*map(registry.identity, RECOGNIZERS)]
+    refuse = tuple(refuse)
+    named = [*map(registry.mark, refuse), suspect]
     settings = [
         VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
         licence, attribution, without, named,
@@ -283,7 +307,14 @@ def build_store(
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
     call = mark_of(settings, salt)
-    take = Take(files.join(url, WORK), call, text, PublicPieces(space, words, tuple(without)), salt, size + SPARE)
+    take = Take(
+        files.join(url, WORK),
+        call,
+        text,
+        PublicPieces(space, words, tuple(without), refuse, suspect),
+        salt,
+        size + SPARE,
+    )
 
     def taken(take: Take, shards: Sequence[InputShard]) -> tuple[list[Taken], pa.Table, list[dict[str, str]]]:
         tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
@@ -304,7 +335,7 @@ def build_store(
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
             "words": words,
-            "known": KNOWN[0] / KNOWN[1], "recognizers": named,
+            "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)], "suspect": suspect,
             "excluded": {"words": len(without), "digest": mark_of(without)},
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
             "refused": dict(sorted(refused.items())),

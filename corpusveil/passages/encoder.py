@@ -27,9 +27,8 @@ import pyarrow as pa
 from corpusveil.arrays import Bool, Float64, Int8, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.errors import DataError, PackageError, UnsetError
+from corpusveil.passages.listed_names import listed_names
 from corpusveil.passages.pieces import Pieces
-from corpusveil.recognizers.cues import FAMILY, GIVEN, OTHER, PLAIN
-from corpusveil.recognizers.names import listed_bits
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import Tokenizer
@@ -111,9 +110,7 @@ def mean_vectors(space: Space) -> MeanVectors:
         raise DataError(f"{space.url or 'the space'}: its counts add up to {total:,}; divide them by a common number.")
     center = counts @ units // total
     weights = (total << _WEIGHTS) // (total + 1000 * counts)
-    bits = listed_bits()
-    listed = np.array([bits.get(word, 0) for word in space.vocabulary.words], np.int64)
-    weights[(listed & (GIVEN | FAMILY) != 0) & (listed & (PLAIN | OTHER) == 0)] = 0
+    weights[np.array([*map(listed_names()[0].__contains__, space.vocabulary.words)], np.bool_)] = 0
     words = ((units - center) * weights[:, None]) >> _WEIGHTS
     table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
     hyphens = space.hyphens or "split"

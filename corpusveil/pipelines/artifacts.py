@@ -245,11 +245,11 @@ def store(settings: Settings, watch: Watch) -> Store:
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
             (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
-            unlike=chosen.unlike, encoder=chosen.encoder, watch=watch.stage,
+            unlike=chosen.unlike, encoder=chosen.encoder, refuse=chosen.refuse, watch=watch.stage,
         )  # fmt: skip
     info, seconds = made.info, time.monotonic() - began
     pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"
-    refused = ", ".join(f"{count:,} {fault}" for fault, count in info["refused"].items())
+    refused = ", ".join(f"{fault} {count:,}" for fault, count in info["refused"].items())
     watch.say(f"{chosen.path}: {pieces}, from {several(info['documents'], 'document')}; {seconds:.1f} s")
     watch.say(f"refused for: {refused or 'nothing'}\nsha256 {made.digest}")
     for name in (name for name in ("like", "unlike") if name in info["figures"]):

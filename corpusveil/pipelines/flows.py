@@ -133,7 +133,7 @@ FLOWS = (
         """,
         "corpusveil.pipelines.artifacts:store", """
         space: path!=space
-        store: path!=output input!= text licence! attribution words size salt exclude encoder unlike
+        store: path!=output input!= text licence! attribution words size salt exclude refuse encoder unlike
         engine: name=engine workers master""",
         wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
     Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """

@@ -131,18 +131,12 @@ def records_of(output: OutputSettings) -> str:
     return output.records or output.path.rstrip("/") + ".records"
 
 
-def state_of(settings: Settings) -> str:
-    """Return the address of the state of the settings' schedule."""
-    return settings.schedule.state or needed(settings.output, "output").path.rstrip("/") + ".schedule"
-
-
 def refuse_published(settings: Settings) -> None:
     """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
     output, ledger, denoise = needed(settings.output, "output"), settings.ledger, settings.denoise
-    folders = ("the ledger", "the private records", "the state of the schedule")
+    folders = ("the ledger", "the private records")
     private: dict[str, Iterable[str | None]] = {
         "the private records": [records_of(output)],
-        "the state of the schedule": [state_of(settings)],
         "the file of schedule.metrics": [settings.schedule.metrics],
         "the key": [settings.key.path or str(own_key(settings))],
         "the file of terms": map(terms_path, settings.spans.find),

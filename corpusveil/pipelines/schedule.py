@@ -1,362 +1,395 @@
-"""The schedule: a release for each batch of new and changed shards of a corpus.
+"""The schedule: each start releases the shards of a corpus that no earlier run has, as a release of its own.
 
-Each run privatizes the new and changed shards into a separate folder: a whole release with its manifest. The plan of a
-run is written before it begins, so the next start finishes a killed run. The state is private: it names input files and
-contains keyed digests of them.
-
-All runs share one key and one release configuration: a document that returns, with the same identity and content, gets
-the same noise and spends nothing new.
+A run is a folder of the output, with a manifest when it is finished, and a folder of the records, whose claim names its
+shards. ``schedule.json`` in the records repeats what all finished runs have, with sizes and stamps, so that a start
+does not read it all; a lost one is made again. A run with a claim and without a manifest is finished by the next start.
+All runs have one key and configuration: a document that returns gets the same noise and spends nothing new.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import math
+import json
+import os
 import re
 import time
-from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
+from pydantic import Field
+
 from corpusveil.display import several
-from corpusveil.errors import BadRecordError, InUseError, MismatchError
-from corpusveil.pipelines.schedule_state import LEFT_OUT, SUMMARY, Finished, LeftOut, Planned, StartSummary
-from corpusveil.storage import files, formats
-from corpusveil.storage.inputs import InputShard, find_shards, lies_at
-from corpusveil.storage.records import R, Records, Shard, Totals
+from corpusveil.errors import (
+    BadRecordError,
+    BadShardsError,
+    CorpusveilError,
+    InUseError,
+    MismatchError,
+    UserError,
+)
+from corpusveil.pipelines.privatize import privatize
+from corpusveil.pipelines.resolve import key_of, records_of, refuse_published, resolve
+from corpusveil.pipelines.settings import needed
+from corpusveil.pipelines.settings.toml import Document
+from corpusveil.pipelines.watch import Watch
+from corpusveil.storage import files, formats, lease
+from corpusveil.storage.failures import failing
+from corpusveil.storage.inputs import InputShard, find_shards, root_of
+from corpusveil.storage.records import Claim, Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
-from corpusveil.transforms.release.manifest import INDEX, MANIFEST, read_manifest
-from corpusveil.transforms.release.pages import write_pages
+from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
+from corpusveil.transforms.release.release import AnyRelease, differences, named
 
-_RUN = re.compile(r"([0-9]{5,9})\.(plan|done)\.json")
-_SHOWN = 20
-"""The last runs that are shown one by one."""
-_UNKNOWN = "unknown"
-"""Replaces the digest of a shard that changed after its release: no digest is equal to it."""
+STATE, STARTS = "schedule.json", "starts.jsonl"
+_RUN = re.compile(r"run-[0-9]{5,9}")
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedRun:
-    """One run: its number, its shards, and why they are in it (``new`` or ``changed``), by relative path."""
+class State(Record):
+    """``schedule.json``: the finished runs, and the shards that the last start could not use, with reasons.
 
-    number: int
-    shards: tuple[InputShard, ...]
-    why: Mapping[str, str]
-
-    @property
-    def name(self) -> str:
-        return f"run-{self.number:05d}"
-
-    def batch(self) -> str:
-        """Return how many shards are new, and how many have changed."""
-        counts = Counter(self.why.values())
-        return " and ".join(several(counts[why], f"{why} shard") for why in ("new", "changed") if why in counts)
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """The work of the next start: the run to do, if any, after abandoning others, with reasons.
-
-    ``summary`` and ``left_out`` replace what the state has. ``waiting`` is the number of shards that are too young.
+    ``shards`` has size, stamp, keyed digest and ``RUN/SHARD`` of each shard at its last release, by its path below
+    ``root``; ``bytes`` has the size of each ``RUN/SHARD``; ``release`` is the name of the release in a ledger.
     """
 
-    plan: PlannedRun | None
-    abandoned: tuple[tuple[PlannedRun, str], ...]
-    summary: StartSummary
-    left_out: LeftOut
-    waiting: int = 0
+    root: str = ""
+    release: Line = ""
+    shards: dict[str, tuple[int, str, str, Line]] = Field(default_factory=dict)
+    bytes: dict[str, int] = Field(default_factory=dict)
+    left_out: dict[str, str] = Field(default_factory=dict)
+    index: Index = Field(default_factory=Index)
+
+    def as_dict(self) -> dict[str, Any]:
+        return self.model_dump(mode="json")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
+class Look:
+    """The shards of the input by path, those to release, how many are too young, and why others are left out."""
+
+    there: dict[str, InputShard]
+    left_out: list[str]
+    due: list[InputShard] = field(default_factory=list)
+    young: int = 0
+
+
+@dataclass(slots=True)
 class Schedule:
-    """A growing corpus, the place of its releases, and the runs so far.
+    """The runs of a configuration file; the paths in documents' identities begin at the folder ``root``."""
 
-    A shard counts as changed by size and the stamp that its store sets at each write, then by content.
-    """
-
-    inputs: tuple[str, ...]
+    document: Document
     root: str
-    """The folder at which the paths in documents' identities begin."""
     output: str
-    records: str
-    state: Records
+    records: Records
     record_key: bytes = field(repr=False)
-    settings: str = ""
-    """A digest of everything that decides whether a shard can be used."""
-    settle: float = 0.0
-    """The age in seconds, by the store's modification time, from which a shard is released."""
-    page: bool = True
-    """Whether releases have a public page."""
-    has_ids: bool = True
-    """Whether the noise of documents depends on no place: a column identifies them, or equal texts have the same."""
-    left_out_fails: bool = True
-    """Whether a start fails while shards are left out."""
+    state: State
 
-    def output_of(self, plan: PlannedRun) -> str:
-        return files.join(self.output, plan.name)
+    @classmethod
+    def of(cls, document: Document) -> Schedule:
+        """Return the schedule of a file, as its records have it. Raises UserError if its key is not fit."""
+        settings = document.settings
+        corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
+        root, records = corpus.root or root_of(corpus.input), Records(files.absolute(records_of(output)))
+        schedule = cls(document, root, output.path, records, key_of(settings.key).derive("records"), State())
+        with contextlib.suppress(BadRecordError):  # then it is made again
+            schedule.state = records.read(STATE, State) or State()
+        for name in schedule.unknown():
+            if _sha256(files.join(output.path, name)):
+                schedule.enter(name)
+        return schedule
 
-    def records_of(self, plan: PlannedRun) -> str:
-        return files.join(self.records, plan.name)
+    def look(self) -> Look:
+        """Return what the input has. Raises UserError without a shard, as of a folder that is not mounted."""
+        known, look, settings = dict(self.state.shards), Look({}, []), self.document.settings
+        form = formats.form_of(next(iter(known))) if known else ""
+        inputs = needed(settings.corpus, "corpus").input
+        shards = find_shards(inputs, self.root, form=form, aliens=look.left_out)
+        look.there = {shard.relative: shard for shard in shards}
+        for path, shard in look.there.items():
+            before, age = known.get(path), abs(time.time() - (shard.modified or 0.0))
+            if before is not None and before[:2] == (shard.size, shard.stamp):
+                continue
+            if age < settings.schedule.settle_seconds():  # one of a far future was written by a clock that was wrong
+                look.young += 1
+            elif before is not None and keyed_digest(shard.url, self.record_key) == before[2]:
+                known[path] = (shard.size, shard.stamp, *before[2:])
+            elif before is not None and settings.schedule.changed == "refuse":
+                look.left_out.append(f"{shard.url}: this shard has changed since {before[3].partition('/')[0]}.")
+            else:
+                look.due.append(shard)
+        self.state = self.state.model_copy(update={"shards": known})
+        return look
 
-    def next(self) -> Ahead:
-        """Return the work to do now, after writing its plan: an unfinished run, otherwise the due shards.
+    def next_run(self, look: Look, without: Collection[str] = ()) -> tuple[str, tuple[InputShard, ...]]:
+        """Return name and shards of an unfinished run, or of one of what is due, ``without`` some shards; or none."""
+        unfinished = self.unknown()
+        for name in unfinished:
+            if shards := self.shards_of(name, look):
+                return name, shards
+        shards = tuple(shard for shard in look.due if shard.relative not in without)
+        last = max((int(name[4:]) for name in (*unfinished, *self.state.index.runs)), default=0)
+        return f"run-{last + 1:05d}", shards
 
-        A run whose shards are not all present any more is abandoned, and its remaining shards are due in the next run.
-        A released run whose done record is lost is finished once more.
-        """
-        ahead = self.ahead()
-        for abandoned, why in ahead.abandoned:
-            self._give_up(abandoned, why)
-        for name, record in ((SUMMARY, ahead.summary), (LEFT_OUT, ahead.left_out)):
-            if record != (self._sound(name, type(record)) or type(record)()):
-                self.state.write(name, record)
-        plan = ahead.plan
-        if plan is not None and plan.number not in self._numbers():
-            self._refuse_others(plan)
-            listed = [(shard.url, shard.relative, shard.size, shard.stamp) for shard in plan.shards]
-            self.state.write(f"runs/{plan.number:05d}.plan.json", Planned(shards=listed, why=dict(plan.why)))
-        return ahead
+    def give_up(self, names: Collection[str]) -> None:
+        """Remove runs without a manifest; no reader used one as a release."""
+        for name in names:
+            files.remove_folder(files.join(self.output, name))
+            files.remove_folder(self.records.address(name))
 
-    def ahead(self) -> Ahead:
-        """Return the work of the next start, without doing or writing any of it.
+    def do(self, name: str, shards: Sequence[InputShard], watch: Watch) -> None:
+        """Release the shards of a run."""
+        settings = self.document.settings.changed(
+            corpus={"input": [shard.url for shard in shards], "root": self.root},
+            output={"path": files.join(self.output, name), "records": self.records.address(name)},
+        )
+        plan = resolve(settings)
+        self._refuse_other(plan.run.release)
+        privatize(plan, watch, announced=not self.state.release)
 
-        Raises UserError if no shard is there: a folder that is not mounted must not count as a corpus without news.
-        """
-        numbers = self._numbers()
-        finished, summary, unfinished = self._summaries(numbers)
-        shards, aliens = find_usable(self.inputs, self.root, summary)
-        there, left_out = {shard.relative for shard in shards}, self.left_out()
-        abandoned: list[tuple[PlannedRun, str]] = []
-        for number in unfinished:
-            plan = self._plan(number)
-            gone = sum(shard.relative not in there for shard in plan.shards)
-            if self.is_released(plan) or (number == numbers[-1] and plan.shards and not gone):
-                return Ahead(plan, tuple(abandoned), finished, left_out)
-            was = "was" if gone == 1 else "were"
-            removed = f"{_part(gone, plan)} {was} removed" if gone else "another run followed"
-            abandoned.append((plan, removed if plan.shards else "its plan is damaged"))
-        due, known, waiting = self._due(shards, max(numbers, default=0) + 1, summary)
-        now = {shard.relative: (shard.size, shard.stamp) for shard in shards}
-        kept = {  # without those that are again as they were released
-            path: out for path, out in left_out.shards.items()
-            if path in now and (path not in known or tuple(known[path][:2]) != now[path])
-        }  # fmt: skip
-        return Ahead(
-            due, tuple(abandoned), finished if unfinished else summary.model_copy(update={"shards": known}),
-            LeftOut(settings=left_out.settings, shards=kept, aliens=aliens) if kept or aliens else LeftOut(), waiting,
+    def enter(self, name: str, shards: Sequence[InputShard] = ()) -> None:
+        """Enter a finished run, from its records; ``shards`` are its input as it was listed before, if known."""
+        folder, before = files.join(self.output, name), self.state
+        manifest, stamps = read_manifest(folder), {shard.relative: (shard.size, shard.stamp) for shard in shards}
+        made, sizes, replaced = dict(before.shards), dict(before.bytes), dict[str, str]()
+        for record, shard in zip(self._made(name), manifest["shards"], strict=True):
+            path, place = record.input.path, f"{name}/{shard['name']}"
+            replaced[place] = before.shards[path][3] if path in before.shards else ""
+            made[path] = (*stamps.get(path, (-1, "")), record.input.digest, place)
+            sizes[place] = record.output.bytes or 0
+        self.state = State(
+            root=before.root, release=f"{manifest['release'][:16]}-{manifest['key_fingerprint'][:16]}", shards=made,
+            bytes=sizes, left_out=before.left_out, index=before.index.after(name, _sha256(folder), replaced),
         )  # fmt: skip
 
-    def is_released(self, plan: PlannedRun) -> bool:
-        return files.exists(files.join(self.output_of(plan), MANIFEST))
-
-    def finish(self, plan: PlannedRun) -> Finished:
-        """Record that a run is done, and return the record.
-
-        Lost records of a released shard are replaced from the plan, and from the input if it still matches the plan.
-        """
-        records = Records(self.records_of(plan))
-        stamps = {shard.relative: (shard.size, shard.stamp) for shard in plan.shards}
-        digests: dict[str, str] = {}
-        for name in records.names("shards"):
-            try:
-                record = records.read(f"shards/{name}", Shard)
-            except BadRecordError:
-                continue
-            if record is not None and ".piece-" not in name:
-                path = record.input.path
-                if path not in stamps:
-                    raise BadRecordError(
-                        f"{records.url}: the record of {name} belongs to another run; restore the record of this run."
-                    )
-                digests[path] = record.input.digest
-        if len(digests) != len(plan.shards):
-            there, _ = find_usable(self.inputs, self.root, self.summary())
-            now = {shard.relative: (shard.size, shard.stamp) for shard in there}
-            for shard in plan.shards:
-                same = now.get(shard.relative) == (shard.size, shard.stamp)
-                digests.setdefault(
-                    shard.relative, keyed_digest(shard.url, self.record_key) if same else _UNKNOWN
-                )  # fmt: skip
-        manifest = read_manifest(self.output_of(plan))
-        kept: dict[str, Any] = {name: manifest[name] for name in ("release", "key_fingerprint", "documents", "tokens")}
-        places = [f"{plan.name}/{shard['name']}" for shard in manifest["shards"]]
-        if len(places) != len(plan.shards):
-            raise InUseError(f"{self.output_of(plan)}: this release is not that of the schedule's plan; move it away.")
-        done = {
-            shard.relative: (shard.size, shard.stamp, digests[shard.relative], place)
-            for shard, place in zip(plan.shards, places, strict=True)
-        }
-        kept["manifest"] = hashlib.sha256(files.read_bytes(files.join(self.output_of(plan), MANIFEST))).hexdigest()
-        with contextlib.suppress(BadRecordError):
-            if (totals := records.read("totals.json", Totals)) is not None:
-                kept |= {"quarantined": totals.quarantined, "dropped": totals.dropped}
-        write_pages(self.output_of(plan), records, None, page=self.page)
-        left_out = self.left_out()
-        still = {path: out for path, out in left_out.shards.items() if path not in stamps}
-        if len(still) < len(left_out.shards):
-            self.state.write(LEFT_OUT, LeftOut(settings=left_out.settings, shards=still))
-        finished = Finished(**kept, shards=done)
-        self.state.write(f"runs/{plan.number:05d}.done.json", finished)
-        return finished
-
-    def leave_out(self, plan: PlannedRun, sentences: Mapping[int, str]) -> None:
-        """Abandon a run, and leave unusable shards, given by number, out of later runs.
-
-        They are tried again when they or the settings change, or when the record is removed. The other shards are in
-        the next run, with the same draws as now.
-        """
-        left_out = self._left_out_now()
-        for number, sentence in sentences.items():
-            shard = plan.shards[number]
-            left_out[shard.relative] = (shard.size, shard.stamp, keyed_digest(shard.url, self.record_key), sentence)
-        self.state.write(LEFT_OUT, LeftOut(settings=self.settings, shards=left_out))
-        self._give_up(plan, f"{_part(len(sentences), plan)} could not be used")
-
-    def write_index(self) -> None:
-        """Write which shards were released, and by what they were replaced, unless the output says so already."""
-        index, address = self.summary().index, files.join(self.output, INDEX)
+    def save(self) -> None:
+        """Write the state, and the public index of all runs unless it says so already."""
+        self.state = self.state.model_copy(update={"root": self.root})
+        self.records.write(STATE, self.state)
+        index, address = self.state.index, files.join(self.output, INDEX)
         if index.runs and files.read_if_there(address) != index.data():
             files.write_bytes(address, index.data())
 
-    def left_out(self) -> LeftOut:
-        """Return the shards that were left out, perhaps under other settings; without a sound record all are tried."""
-        return self._sound(LEFT_OUT, LeftOut) or LeftOut()
+    def damage(self) -> dict[str, str]:
+        """Return the runs of files that are not as they were written: by name and size, manifests by digest."""
+        found: dict[str, str] = {}
+        folders = {name: files.join(self.output, name) for name in self.state.index.runs}
+        there = {name: files.sizes(files.join(folder, "data")) for name, folder in folders.items()}
+        for name, digest in self.state.index.runs.items():
+            found |= {} if _sha256(folders[name]) == digest else {files.join(folders[name], MANIFEST): name}
+        for place, size in self.state.bytes.items():
+            name, _, file = place.partition("/data/")
+            found |= {} if there[name].get(file) == size else {files.join(self.output, place): name}
+        return found
 
-    def released_before(self, plan: PlannedRun) -> int:
-        """Return the number of documents of the runs that released shards which have changed."""
-        changed = {path for path, why in plan.why.items() if why == "changed"}
-        runs = map(self._done, self._numbers() if changed else ())
-        return sum(done.documents for done in runs if done is not None and changed & done.shards.keys())
-
-    def summary(self) -> StartSummary:
-        """Return the summary of all finished runs."""
-        return self._summaries(self._numbers())[1]
-
-    def runs(self) -> dict[int, Finished | None]:
-        """Return the last runs by number: the done record of a finished run, None for an unfinished one."""
-        return {number: self._done(number) for number in self._numbers()[-_SHOWN:]}
-
-    def _summaries(self, numbers: Sequence[int]) -> tuple[StartSummary, StartSummary, list[int]]:
-        """Return the summary up to the first unfinished run, that of all finished runs, and the unfinished runs."""
-        kept = self._sound(SUMMARY, StartSummary) or StartSummary()
-        if kept.through > max(numbers, default=0):  # of runs that are no longer in the state
-            kept = StartSummary()
-        runs = {number: self._done(number) for number in numbers if number > kept.through}
-        unfinished = [number for number, done in runs.items() if done is None]
-        first = min(unfinished, default=math.inf)
-        finished = kept.after({number: done for number, done in runs.items() if number < first})
-        return finished, kept.after(runs), unfinished
-
-    def _due(
-        self, shards: Sequence[InputShard], number: int, summary: StartSummary
-    ) -> tuple[PlannedRun | None, dict[str, Any], int]:
-        """Return the run of new and changed shards, all stamps of unchanged shards, and how many shards are too young.
-
-        A shard that changed after it was left out is due, and is left out until a run has released it.
-        """
-        known, left_out = dict[str, Any](summary.shards), self._left_out_now()
-        why: dict[str, str] = {}
-        waiting = 0
-        for shard in shards:
-            before, out = known.get(shard.relative), left_out.get(shard.relative)
-            if self._is(shard, out, read=False) or self._is(shard, before, read=False):
-                continue
-            # One of a far future was written by a clock that was wrong, and would wait for years.
-            if self.settle and shard.modified is not None and abs(time.time() - shard.modified) < self.settle:
-                waiting += 1
-            elif self._is(shard, out):
-                continue
-            elif before is None:
-                why[shard.relative] = "new"
-            elif not self._is(shard, before):
-                why[shard.relative] = "changed"
-            else:
-                known[shard.relative] = (shard.size, shard.stamp, *before[2:])
-        plan = PlannedRun(number, tuple(shard for shard in shards if shard.relative in why), why) if why else None
-        return plan, known, waiting
-
-    def _is(self, shard: InputShard, before: Sequence[Any] | None, *, read: bool = True) -> bool:
-        """Say whether a shard is unchanged: by size and stamp, or if it may be ``read``, by its digest."""
-        if before is None:
-            return False
-        if tuple(before[:2]) == (shard.size, shard.stamp):
-            return True
-        return read and bool(keyed_digest(shard.url, self.record_key) == before[2])
-
-    def _left_out_now(self) -> dict[str, tuple[int, str, str, str]]:
-        """Return the shards that are unusable with these settings: size, stamp, digest and reason, by relative path."""
-        left_out = self.left_out()
-        return dict(left_out.shards) if left_out.settings == self.settings else {}
-
-    def _refuse_others(self, plan: PlannedRun) -> None:
-        """Raise UserError if a new plan meets a release that is not the state's, or replaces shards of other inputs."""
-        if files.exists(files.join(self.output, MANIFEST)):
-            raise InUseError(
-                f"{self.output}: this is a release, and a schedule writes its releases into folders of output.path; "
-                "choose another output.path for one of both."
-            )
-        if self.is_released(plan):
-            raise InUseError(
-                f"{self.output_of(plan)}: this release is there, and {self.state.url} does not know it; restore the "
-                "state as it last was, or begin another schedule with another output.path."
-            )
-        last = self._sound(f"runs/{self.summary().last:05d}.plan.json", Planned)
-        urls = {shard.url for shard in plan.shards}
-        for url, path, *_ in () if last is None else last.shards:
-            is_other = url in urls or (path in plan.why and files.exists(url))
-            if is_other and not lies_at(url, self.root, path):
+    def repair(self, watch: Watch) -> None:
+        """Write damaged runs again, with the same bytes. Raises UserError if their input is not as it was."""
+        look = self.look()
+        for name in dict.fromkeys(self.damage().values()):
+            folder, shards = files.join(self.output, name), self.shards_of(name, look)
+            digests = [keyed_digest(shard.url, self.record_key) for shard in shards]
+            if not shards or digests != [record.input.digest for record in self._made(name)]:
                 raise MismatchError(
-                    f"{url}: an earlier run released this shard as {path}, and paths begin at {self.root} now, so that "
-                    "shards would be released again or replace each other. Set inputs and corpus.root as before, or "
-                    "begin another schedule with another output.path."
+                    f"{folder}: the input of this run has changed or is gone, so that it cannot be written again; "
+                    "restore the input as it was, or the release from a copy."
                 )
+            files.remove(files.join(folder, MANIFEST))  # without which the run is unfinished
+            self.do(name, shards, watch)
+            if _sha256(folder) != self.state.index.runs[name]:
+                raise MismatchError(f"{folder}: this is not the release of before; set caps and names as they were.")
+            watch.say(f"{name} was written again, with the same bytes")
 
-    def _give_up(self, plan: PlannedRun, why: str) -> None:
-        """Remove the output of a run that cannot be finished; it has no manifest, so no reader used it as a release."""
-        files.remove_folder(self.output_of(plan))
-        files.remove_folder(self.records_of(plan))
-        self.state.write(f"runs/{plan.number:05d}.done.json", Finished(given_up=True, why=why, shards={}))
+    def unknown(self) -> list[str]:
+        """Return the names of the runs that have an output or a claim and are not in the state, in order."""
+        names = {name for name in files.listing(self.output, folders=True) if _RUN.fullmatch(name)}
+        for name in files.listing(self.records.url, folders=True):
+            if _RUN.fullmatch(name) and files.exists(self.records.address(name, "run.json")):
+                names.add(name)
+        return sorted(names.difference(self.state.index.runs), key=lambda name: int(name[4:]))
 
-    def _numbers(self) -> list[int]:
-        matches = (_RUN.fullmatch(name) for name in self.state.names("runs"))
-        return sorted({int(match[1]) for match in matches if match is not None})
+    def _claimed(self, name: str) -> list[str]:
+        """Return the paths of a run's shards; none without a sound claim."""
+        with contextlib.suppress(BadRecordError):
+            claim = self.records.read(f"{name}/run.json", Claim)
+            return [] if claim is None else claim.input
+        return []
 
-    def _sound(self, name: str, kind: type[R]) -> R | None:
-        """Return a record of the state that can be made again; None if it is missing or damaged."""
+    def shards_of(self, name: str, look: Look) -> tuple[InputShard, ...]:
+        """Return the shards of a run; none if one of them is gone, or if the run has no sound claim."""
+        paths = self._claimed(name)
+        return tuple(look.there[path] for path in paths) if look.there.keys() >= set(paths) else ()
+
+    def _made(self, name: str) -> list[Shard]:
+        """Return the records of a finished run's shards. Raises UserError without them."""
+        paths = self._claimed(name)
+        names = [f"{name}/shards/part-{number:05d}-of-{len(paths):05d}.json" for number in range(len(paths))]
+        found = [record for each in names if (record := self.records.read(each, Shard)) is not None]
+        if not paths or [record.input.path for record in found] != paths:
+            raise InUseError(
+                f"{files.join(self.output, name)}: this release is there, and {self.records.url} does not know it; "
+                "restore the records, or begin another schedule with another output.path."
+            )
+        return found
+
+    def _refuse_other(self, release: AnyRelease) -> None:
+        """Raise UserError if earlier runs made another release, or began their paths at another folder."""
+        again = "or choose another output.path to begin another schedule, which releases all shards again"
+        if files.exists(files.join(self.output, MANIFEST)):
+            raise InUseError(f"{self.output}: this is a release, and a schedule writes into folders; choose another.")
+        if self.state.root not in ("", self.root) and files.exists(self.state.root):
+            raise MismatchError(
+                f"{self.document.file}: paths began at {self.state.root} before, and begin at {self.root} now. Set "
+                f"corpus.input and corpus.root as before, {again}."
+            )
+        if self.state.release in ("", release.name):
+            return
+        changed = []
+        with contextlib.suppress(CorpusveilError):  # the earlier release was moved
+            manifest = read_manifest(files.join(self.output, list(self.state.index.runs)[-1]))
+            key = "the fingerprint of the key"
+            then = {key: manifest["key_fingerprint"], **named(manifest["configuration"])}
+            changed = differences(then, {key: release.key.fingerprint(), **named(release.configuration())})
+        differs = "; ".join(changed) or "space, key, version or configuration are not those of the earlier runs"
+        raise MismatchError(f"{self.document.file}: {differs}. Set this as before, {again}.")
+
+
+def _sha256(release: str) -> str:
+    """Return the SHA-256 of a release's manifest, empty without one."""
+    manifest = files.read_if_there(files.join(release, MANIFEST))
+    return "" if manifest is None else hashlib.sha256(manifest).hexdigest()
+
+
+@dataclass(slots=True)
+class Start:
+    """What one start did, the time of the last ``success``, and what remains; None is what it did not come to know."""
+
+    time: float
+    success: float
+    status: int
+    seconds: float = 0.0
+    run: str = ""
+    shards: int = 0
+    documents: int = 0
+    left_out: int | None = None
+    damaged: int | None = None
+    due: int | None = None
+
+    def publish(self, document: Document) -> None:
+        """Write the numbers for Prometheus' textfile collector, which is another user."""
+        registry, file = CollectorRegistry(), os.path.abspath(document.file).encode(errors="replace").decode()
+        for name, value in asdict(self).items():
+            if isinstance(value, int | float):
+                text = f"{name} of the last start of 'corpusveil schedule'"
+                Gauge(f"corpusveil_schedule_{name}", text, ["schedule"], registry=registry).labels(file).set(value)
+        if (path := document.settings.schedule.metrics) is not None:
+            with failing(path, "written"):
+                write_to_textfile(path, registry)
+                os.chmod(path, 0o644)
+
+
+def check(document: Document) -> None:
+    """Raise UserError for settings that a schedule lacks, and for private files in a public place."""
+    settings = document.settings
+    if settings.output is None:
+        raise document.fault("output", "a schedule makes releases; add this section and those that a release needs")
+    if settings.key.path is None and settings.key.environment is None:
+        raise document.fault(
+            "key", "a schedule needs one key for all its releases; make one with 'corpusveil key new PATH', and set "
+            "key.path",
+        )  # fmt: skip
+    refuse_published(settings)
+
+
+def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
+    """Do all due runs, after a ``repair``; return the exit status. A second start at the same time does nothing."""
+    check(document)
+    records = Records(files.absolute(records_of(needed(document.settings.output, "output"))))
+    records.close()
+    held = lease.take(records.address(lease.FOLDER))
+    if isinstance(held, lease.Busy):
+        watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
+        return 0
+    with held:
+        starts = files.read_if_there(records.address(STARTS)) or b""
+        successes = [float(time) for time in re.findall(rb'"success": ([0-9.]+)', starts)]
+        this, began = Start(time.time(), max(successes, default=0.0), 1), time.monotonic()
         try:
-            return self.state.read(name, kind)
-        except BadRecordError:
-            return None
-
-    def _done(self, number: int) -> Finished | None:
-        """Return the done record of a run; None if it is missing or damaged."""
-        return self._sound(f"runs/{number:05d}.done.json", Finished)
-
-    def _plan(self, number: int) -> PlannedRun:
-        name = f"runs/{number:05d}.plan.json"
-        plan = self._sound(name, Planned)
-        if plan is None and self.is_released(empty := PlannedRun(number, (), {})):
-            raise BadRecordError(f"{self.state.address(name)}: this plan of a run is damaged; restore it from a copy.")
-        if plan is None:
-            return empty
-        shards = tuple(InputShard(*shard) for shard in plan.shards)
-        for shard in shards:
-            if not lies_at(shard.url, self.root, shard.relative):
-                raise BadRecordError(
-                    f"{self.state.address(name)}: this plan names a shard that is not below {self.root}; set inputs "
-                    "and corpus.root as before, or restore the plan from a copy."
-                )
-        return PlannedRun(number, shards, plan.why)
+            this.publish(document)  # a start that is killed leaves its time, and that of the last success before it
+            schedule = Schedule.of(document)
+            if repair:
+                schedule.repair(watch)
+            this.status = _work(schedule, watch, this)
+        except CorpusveilError as error:
+            this.status = error.exit_status
+            raise
+        finally:
+            this.seconds = round(time.monotonic() - began, 3)
+            this.success = this.success if this.status else this.time
+            line = json.dumps(asdict(this)).encode() + b"\n"
+            files.write_bytes(records.address(STARTS), starts + line, private=True)
+            this.publish(document)
+        return this.status
 
 
-def find_usable(inputs: Sequence[str], root: str, summary: StartSummary) -> tuple[list[InputShard], list[str]]:
-    """Return the shards of the form that was released before, and sentences about files of none or another one."""
-    aliens: list[str] = []
-    form = formats.form_of(next(iter(summary.shards))) if summary.shards else ""
-    return find_shards(inputs, root, form=form, aliens=aliens), aliens
+def _work(schedule: Schedule, watch: Watch, this: Start) -> int:
+    """Do all due runs, one by one, and return the exit status; an error leaves its run to the next start.
+
+    Shards that the last start could not use are tried again, in a run after those of the others.
+    """
+    again, out = schedule.state.left_out, dict[str, str]()
+    while True:
+        look = schedule.look()
+        schedule.give_up([name for name in schedule.unknown() if not schedule.shards_of(name, look)])
+        name, shards = schedule.next_run(look, {*again, *out})
+        if not shards and not again:
+            break
+        if not shards:
+            again = {}
+            continue
+        this.run, this.due = name, len(shards)
+        watch.warn(f"{name}: {several(len(shards), 'shard')}")
+        try:
+            schedule.do(name, shards, watch)
+        except BadShardsError as error:
+            out |= {shards[number].relative: sentence for number, sentence in error.sentences.items()}
+            schedule.give_up([name])
+        else:
+            schedule.enter(name, shards)
+            this.shards += len(shards)
+            this.documents += read_manifest(files.join(schedule.output, name))["documents"]
+            schedule.save()
+    schedule.state = schedule.state.model_copy(update={"left_out": out})
+    schedule.save()
+    damage = schedule.damage()
+    for line in _told(schedule, look, damage):
+        watch.warn(line)
+    if not this.run:
+        watch.say("there is nothing new")
+    this.left_out, this.damaged, this.due = len(look.left_out) + len(out), len(damage), 0
+    fails = damage or (this.left_out and schedule.document.settings.schedule.left_out == "fail")
+    return UserError.exit_status if fails else 0
 
 
-def _part(number: int, plan: PlannedRun) -> str:
-    return "its only shard" if len(plan.shards) == 1 else f"{number:,} of its {len(plan.shards):,} shards"
+def _told(schedule: Schedule, look: Look, damage: Collection[str]) -> Iterator[str]:
+    """Yield what a start leaves as it is."""
+    for sentence in (*look.left_out, *schedule.state.left_out.values()):
+        yield f"left out: {sentence}"
+    for url in damage:
+        yield f"damaged: {url}; 'corpusveil schedule {schedule.document.file} --repair' writes it again"
+    if look.young:
+        yield f"{several(look.young, 'shard was', 'shards were')} written too recently, and left for a later start"
+
+
+def status(document: Document) -> Iterator[str]:
+    """Yield what is finished and due, in words; nothing is written. Raises UserError if the input is not there."""
+    check(document)
+    schedule = Schedule.of(document)
+    runs, shards = schedule.state.index.runs, schedule.state.index.shards
+    yield f"{several(len(runs), 'run')}, {several(len(shards), 'shard')}"
+    if (busy := lease.holder(schedule.records.address(lease.FOLDER))) is not None:
+        yield f"in progress: {busy}"
+    look = schedule.look()
+    yield from _told(schedule, look, schedule.damage())
+    name, due = schedule.next_run(look, schedule.state.left_out)
+    yield f"{name} is due: {several(len(due), 'shard')}" if due else "nothing is due"

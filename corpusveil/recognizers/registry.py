@@ -14,8 +14,6 @@ import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib import metadata
-from typing import Any
 
 import numpy as np
 
@@ -81,7 +79,7 @@ def identity(name: str | Function) -> str:
         return "terms/1"
     recognizer = _loaded(name) if isinstance(name, str) else name
     if isinstance(recognizer, Declared):
-        return _with_versions(f"{name}/{recognizer.version}", recognizer)
+        return f"{name}/{recognizer.version}"
     version = getattr(recognizer, "version", None)
     if version is None and "<" in getattr(recognizer, "__qualname__", "<"):  # two of one name would be one release
         raise BadValueError(
@@ -128,27 +126,13 @@ def name_of(recognizer: str | Function) -> str:
     return recognizer if isinstance(recognizer, str) else f"{named.__module__}:{named.__qualname__}"
 
 
-def _with_versions(name: str, declared: Declared) -> str:
-    try:
-        return ", ".join([name, *(f"{package} {metadata.version(package)}" for package in declared.packages)])
-    except metadata.PackageNotFoundError:
-        raise PackageError(
-            f"The recognizer {name.partition('/')[0]} needs a package: pip install {declared.install}."
-        ) from None
-
-
-def imported(name: str) -> Any:
-    """Return the object of MODULE:NAME; the working folder is searched last. Raises what its module raises."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
-    return pkgutil.resolve_name(name)
-
-
 @functools.cache
 def _imported(name: str) -> Declared | Function:
-    """Return the recognizer at MODULE:OBJECT."""
+    """Return the recognizer at MODULE:OBJECT; the working folder is searched last."""
+    if os.getcwd() not in sys.path:
+        sys.path.append(os.getcwd())
     try:
-        named = imported(name)
+        named = pkgutil.resolve_name(name)
     except PackageError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of the user's, which raises anything

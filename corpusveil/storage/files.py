@@ -162,6 +162,20 @@ def listing(url: str, *, folders: bool = False) -> list[str]:
     return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
 
 
+def sizes(url: str) -> dict[str, int]:
+    """Return the sizes of the plain files directly in the folder ``url`` by their names; none, no folder: {}."""
+    fs, path = resolve(url)
+    fs.invalidate_cache()
+    with failing(url, "listed"):
+        try:
+            entries = fs.ls(path, detail=True)
+        except (FileNotFoundError, NotADirectoryError) as error:
+            if failures.names_no_bucket(error):
+                raise
+            return {}
+    return {posixpath.basename(entry["name"]): int(entry["size"] or 0) for entry in entries if entry["type"] == "file"}
+
+
 def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
     """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
     entries = fs.find(path, detail=True, withdirs=True)

@@ -35,8 +35,6 @@ FOLDER = "lease"
 """The place of an artifact's lease in its folder."""
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
-SILENT_SECONDS = 600.0
-"""A process that stands still for this long hangs, or its disk does."""
 ATTEMPTS = 40
 _NAME = re.compile(r"lease-(\d{8,})(-[0-9a-f]+)?\.(json|beat)")
 
@@ -72,10 +70,6 @@ class Busy:
     def __str__(self) -> str:
         silent = f", which gave no sign of life for {_ago(self.silent)}" if self.silent > PATIENCE_SECONDS else ""
         return f"{self.who}, at work for {_ago(self.age)}{silent}"
-
-    def hangs(self, longest: float) -> bool:
-        """Say whether it has worked for longer than this, in seconds, or its process is there and its heart is not."""
-        return self.age > longest or self.silent > SILENT_SECONDS
 
 
 def _ago(seconds: float) -> str:

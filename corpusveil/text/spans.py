@@ -77,16 +77,13 @@ Function = Callable[[list[str]], Sequence[Sequence[tuple[int, int, str]]]]
 class Declared:
     """What a recognizer with a name says of itself; ``version`` changes whenever it would find other spans.
 
-    ``kinds`` are all that it finds, None if it may find any. The versions of ``packages`` decide what it finds, too,
-    and ``install`` is what pip needs for these.
+    ``kinds`` are all that it finds, None if it may find any.
     """
 
     make: Callable[[Any], Recognizer]
     """From a space to what finds spans."""
-    version: int
+    version: int | str
     kinds: tuple[str, ...] | None = None
-    packages: tuple[str, ...] = ()
-    install: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,11 +27,12 @@ from spaces.en.make import HERE, PACKAGE, archive
 SALT = "6a2697f28516de79ae04d9dba46cec6d"
 """Drawn when the texts had been written."""
 TEXTS = HERE / "store"
+FINDERS = ("rules", "names")
 
 
 def fit(space: cv.Space) -> dict[str, list[str]]:
     """Return the fit lines of each file, and print what is left out."""
-    pieces = PublicPieces(space, None, tuple(sorted(excluded_words(space.url))))
+    pieces = PublicPieces(space, None, tuple(sorted(excluded_words(space.url))), FINDERS, suspect=False)
     lines: list[tuple[str, str]] = []
     for path in sorted(TEXTS.glob("*.txt")):
         refused: Counter[str] = Counter()
@@ -59,7 +60,9 @@ def main() -> None:
     space = cv.load_space(SCHEME + "en")
     for kind, lines in fit(space).items():
         (work / "texts" / f"{kind}.txt").write_text("\n".join([*lines, ""]), "utf-8")
-    store = build_store(work / "texts", work / "store", space, "CC0 1.0", None, salt=SALT)
+    store = build_store(
+        work / "texts", work / "store", space, "CC0 1.0", None, salt=SALT, refuse=FINDERS, suspect=False
+    )
     archive(work, PACKAGE / "store" / ARCHIVE, {"store": "store"})
     print(store, store.info["figures"]["like"])
 

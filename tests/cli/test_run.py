@@ -51,7 +51,6 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
-            "state": f"{folder}/schedule",
         },
     }  # fmt: skip
 

@@ -23,7 +23,6 @@ ALLOWED = {
     ("wide.py", "load of builder"): "an instruction of compiled loops that reads memory",
     ("sampling/blake2b.py", "load of builder"): "likewise",
     ("spaces/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
-    ("deployment/schedules.py", "import of yaml"): "writes YAML with the safe dumper; it reads none",
     ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
     ("evaluate/studies/search_collections.py", "load of Bm25"): "that index",
     ("recognizers/presidio.py", "load of spacy"): "an installed package, a model that spaCy reads from its own files",

@@ -8,13 +8,10 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import AddressError, BadRecordError, MismatchError, UserError
-from corpusveil.pipelines.schedule import Schedule
-from corpusveil.pipelines.schedule_state import Planned
+from corpusveil.errors import AddressError, MismatchError, UserError
 from corpusveil.spaces import load_space
 from corpusveil.storage.durable import Done, PartTask, Stage
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.records import Records
 from corpusveil.transforms.release.manifest import read_manifest
 from tests.calls import refused
 from tests.engines.corpora import Ground, rows, write_shard
@@ -80,33 +77,6 @@ def test_a_manifest(tmp_path: Path) -> None:
         with refused("damaged-record", "damaged") as caught:
             read_manifest(str(tmp_path))
         one_line(caught, tmp_path)
-
-
-def test_the_state_of_a_schedule(tmp_path: Path) -> None:
-    """A plan names shards by address and path; the address has to be that of the path in the corpus."""
-    folder = tmp_path / "in"
-    write_shard(folder / "x.jsonl", rows(2, 1))
-    write_shard(tmp_path / "secret.jsonl", rows(2, 2))
-    state = Records(str(tmp_path / "state"))
-    found = Schedule((str(folder),), str(folder), str(tmp_path / "out"), str(tmp_path / "rec"), state, b"k" * 32)
-    plan = found.next()
-    assert plan is not None
-    assert found.next() == plan
-    for url, relative in (
-        (tmp_path / "secret.jsonl", "x.jsonl"),
-        (tmp_path / "secret.jsonl", "../secret.jsonl"),
-        (folder / ".." / "secret.jsonl", "x.jsonl"),
-        ("s3://bucket/x.jsonl", "x.jsonl"),
-        ("memory://in/x.jsonl", "x.jsonl"),
-    ):
-        state.write("runs/00001.plan.json", Planned(shards=[(str(url), relative, 1, "")], why={relative: "new"}))
-        with pytest.raises(BadRecordError) as caught:
-            found.next()
-        one_line(caught, tmp_path / "state")
-    for name in ("../../x.plan.json", "-0001.plan.json", "x.plan.json", "0x1.plan.json"):
-        (tmp_path / "state" / "runs" / Path(name).name).write_text("{}")
-    state.write("runs/00001.plan.json", Planned(shards=[(str(folder / "x.jsonl"), "x.jsonl", 1, "")], why={}))
-    assert list(found.runs()) == [1]
 
 
 def test_the_digest_of_a_space(ground: Ground, tmp_path: Path) -> None:

@@ -77,8 +77,8 @@ def test_of_a_schedule(ground: Ground, tmp_path: Path, opened: list[tuple[str, i
     write_shard(tmp_path / "in" / "x.jsonl", rows(5, 1))
     values = basic(space={"path": str(ground.space_folder)}, key={"path": str(ground.key)})
     succeeds("schedule", save(tmp_path / "release.toml", values), *QUIET)
-    refuse_open(tmp_path / "out.schedule", tmp_path / "out.records")
-    private = [found for path, found in opened if ".schedule" in path or ".records" in path]
+    refuse_open(tmp_path / "out.records")
+    private = [found for path, found in opened if ".records" in path]
     assert set(private) == {0o600}
 
 

@@ -83,7 +83,9 @@ def reference(corpus: str, space: cv.Space, tmp_path_factory: pytest.TempPathFac
 class TestPieces:
     def fit(self, space: cv.Space, text: str, words: tuple[int, int] | None = (4, 12), *, excluded: str = "") -> Any:
         why: Counter[str] = Counter()
-        return PublicPieces(space, words, tuple(excluded.split())).of(pa.array([text], pa.large_string()), why), [*why]
+        return PublicPieces(space, words, tuple(excluded.split())).of(pa.array([text], pa.large_string()), why), [
+            name.partition(": ")[2] for name in why
+        ]
 
     def test_are_runs_of_sentences_that_reach_the_least_and_do_not_exceed_the_most(self, space: cv.Space) -> None:
         one, two, long = "It was cold.", "We went home early.", f"We saw {'a bird and ' * 6}a tree."
@@ -123,7 +125,7 @@ class TestPieces:
                     "[was](built) built",
                     "was built&nbsp;there",
                     "| hill | stood",
-                    "== Hill == stood",
+                    "== hill == stood",
                     "was {built}",
                     "was #built",
                 )
@@ -151,10 +153,10 @@ class TestPieces:
         made = build_store(
             write(tmp_path / "in", [f"The river was a {bad} again.", *SENTENCES[:2]]), tmp_path / "out", space, "CC0"
         )
-        assert made.info["refused"] == {"excluded word": 1}
+        assert made.info["refused"] == {"sentences: excluded word": 1}
 
     def test_that_are_equal_are_one_in_the_spelling_that_sorts_first(self, space: cv.Space, tmp_path: Path) -> None:
-        spellings = ["the river was cold.", "The river was cold!", "THE RIVER  was cold.", "The river, was cold."]
+        spellings = ["the river was cold.", "The river was cold!", "The river  was cold.", "The river, was cold."]
         for number, texts in enumerate((spellings, spellings[::-1])):
             made = build_store(
                 write(tmp_path / f"{number}", [*texts, SENTENCES[0]], 2),
@@ -455,3 +457,22 @@ class TestEncoders:
             description.write_text(
                 description.read_text().replace(f'"encoder": "{name}"', f'"encoder": "{store.encoder.name}"')
             )
+
+
+def test_a_store_tells_of_nobody() -> None:
+    """Single family names, given names, small letters, other scripts, look-alikes: refused on suspicion."""
+    en, spared = cv.load_space("en"), ("We met in May and went home.", "On Monday the river was cold.")
+    pieces = PublicPieces(en, (4, 40), ("turnip",))
+    for text in (
+        "Everybody in the village knows that Thistlewood beats his wife at night.",
+        "I saw Sarah crying behind the old church.",
+        "sarah owes money to half of the people in our street.",
+        "We think \u5f20\u4f1f is sick, but nobody says it.",
+        "We think \u0418\u0432\u0430\u043d is sick, but nobody says it.",
+        "The old turnip'll be eaten by a goat.",
+        "The old t\u00farnip was eaten by a goat.",
+        "The old stupidturnip was eaten by a goat.",
+    ):
+        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [], text
+    for text in spared:
+        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [text], text

@@ -6,22 +6,33 @@ import contextlib
 import pickle
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from corpusveil import demo_space
+from corpusveil import demo_space, registry
 from corpusveil.recognizers.registry import RECOGNIZERS, content, identity, kinds, make
-from corpusveil.recognizers.rules import rules
 from corpusveil.spaces import Space
 from corpusveil.text.folding import composed_text
-from corpusveil.text.spans import Declared, OfFunction, Spans
-from corpusveil.text.tokens import Tokens
+from corpusveil.text.spans import Declared, OfFunction, Recognizer, Spans
+from corpusveil.text.tokens import Tokenizer, Tokens
 from tests.calls import refused
-from tests.recognizers.test_rules import found
 
+TOKENIZER = Tokenizer.of_words(["a"])
 TERMS = "bob smith\nproduct\tFlux Ω\n\n名\t田中\n".replace("名", "person")
+
+
+def found(texts: Sequence[str], recognizer: Recognizer) -> list[list[tuple[str, str]]]:
+    """Return kind and text of what is found in each document."""
+    tokens = TOKENIZER.tokenize(texts)
+    spans = recognizer(tokens)
+    lists: list[list[tuple[str, str]]] = [[] for _ in texts]
+    for start, end, kind in zip(spans.starts, spans.ends, spans.kinds, strict=True):
+        document = int(np.searchsorted(tokens.documents, start, side="right")) - 1
+        lists[document].append((spans.names[kind], tokens.data[start:end].tobytes().decode()))
+    return lists
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +55,7 @@ def terms(tmp_path: Path) -> str:
 
 
 def test_names_make_recognizers(space: Space) -> None:
-    assert found(["to a.b@example.org"], make("rules", space)) == found(["to a.b@example.org"], rules)
+    assert found(["call +49 30 901820"], make("rules", space)) == [[("phone", "+49 30 901820")]]
     assert found(["Dear Anna Smith,"], make("names", space)) == [[("name", "Anna Smith")]]
     assert identity("rules").startswith("rules/1, phonenumbers ")
     assert identity("names") == "names/1"
@@ -197,6 +208,13 @@ def test_no_file_and_no_terms_are_refused(space: Space, tmp_path: Path) -> None:
     (tmp_path / "empty").write_text("\n\n")
     with refused("unsuitable-data", "empty"):
         make(str(tmp_path / "empty"), space)
+
+
+def test_a_finder_that_is_not_installed_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "points", lambda _: {})
+    for name in ("rules", "names", "presidio"):
+        with refused("missing-package", name, "pip install 'corpusveil[spans]'"):
+            identity(name)
 
 
 @pytest.mark.parametrize(

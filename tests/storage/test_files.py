@@ -230,7 +230,6 @@ class TestOneThatIsGone:
         refused = take(url, patience=4)
         assert isinstance(refused, lease.Busy)
         assert "far" in str(refused)
-        assert not refused.hangs(1e9), "its clock is not that of this machine"
         beating.wait()
         beat.write_text(json.dumps({"time": time.time(), "mark": "a"}))  # a container that is killed is started at once
         assert isinstance(take(url, patience=0.4), Lease), "its last beat is no sign of life"

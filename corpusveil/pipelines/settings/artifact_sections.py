@@ -117,6 +117,8 @@ class StoreSettings(Section):
     encoder: str | None = key(
         "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the mean of "
         "word vectors, which is built in.", None, metavar="NAME")
+    refuse: list[str] = key(
+        "Recognizers whose spans no piece has, named as in {spans.find}. Repeatable.", [], metavar="NAME")
     unlike: list[str] = key(
         "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
     most_pieces: int | None = key(

@@ -192,11 +192,8 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
-    for name in ("settle", "longest"):
-        if re.fullmatch(r"[0-9]{1,6}[smhd]", getattr(settings.schedule, name)) is None:
-            yield f"schedule.{name}", "give a number of up to six digits and one of s, m, h and d, such as 10m"
-        elif name == "longest" and not settings.schedule.seconds(name):
-            yield "schedule.longest", "give a time above 0, such as 1d; no start could end in time"
+    if re.fullmatch(r"[0-9]{1,6}[smhd]", settings.schedule.settle) is None:
+        yield "schedule.settle", "give a number of up to six digits and one of s, m, h and d, such as 10m"
     if not (settings.schedule.metrics or ".prom").endswith(".prom"):
         yield "schedule.metrics", "name a file that ends in .prom, since a textfile collector reads no other"
 

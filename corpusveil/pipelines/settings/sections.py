@@ -307,21 +307,19 @@ class AuditSettings(Section):
 class ScheduleSettings(Section):
     """Settings that only 'corpusveil schedule' reads."""
 
-    state: str | None = key("Private state. Default: <output path>.schedule.", None, path=True)
     settle: str = key(
         "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
         "By the time that the store gives; for shards that are written in place.", "0s")
     left_out: Literal["fail", "warn"] = key(
         "What a start does while files are left out that cannot be used: it fails, with status 2, or only names them.",
         "fail")
-    longest: str = key(
-        "The longest that a start may take. A start that meets a longer one fails, and the written definitions end it.",
-        "1d")
+    changed: Literal["release", "refuse"] = key(
+        "What a start does with a shard that has changed since its release: a further release, or it is left out.",
+        "release")
     metrics: str | None = key(
         "Write the numbers of the last start to this file of its own, NAME.prom in the folder of a textfile collector, "
         "for Prometheus. All users can read it.", None, path=True)
 
-    def seconds(self, name: str) -> int:
-        """Return one of the times."""
-        time: str = getattr(self, name)
-        return int(time[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[time[-1]]
+    def settle_seconds(self) -> int:
+        """Return ``settle`` in seconds."""
+        return int(self.settle[:-1]) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[self.settle[-1]]

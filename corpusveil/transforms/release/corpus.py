@@ -325,13 +325,12 @@ class _Start:
                 job = dataclasses.replace(job, seen=inputs, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
-                for part in ("failed", DROPS, OVER):
+                for part in ("failed", DROPS, OVER, SPENDING):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise
-        finally:
-            if held.is_last():
-                files.remove_folder(job.records.address(SPENDING))
+        if held.is_last():  # after an interruption, the next start goes on with what was accounted
+            files.remove_folder(job.records.address(SPENDING))
         self.job = job
 
     def _already(self) -> Outcome:

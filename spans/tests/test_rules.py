@@ -17,10 +17,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from stdnum import iban, luhn
 
-from corpusveil.recognizers import rules as rules_module
-from corpusveil.recognizers.rules import NAMES, REGIONS, _iban_lengths, _package, rules
 from corpusveil.text.spans import Recognizer, Spans, covered
 from corpusveil.text.tokens import Tokenizer, Tokens
+from corpusveil_spans import rules as rules_module
+from corpusveil_spans.rules import NAMES, REGIONS, _iban_lengths, _package, rules
 from tests.calls import refused
 
 TOKENIZER = Tokenizer.of_words(["the", "born", "de89"])

@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from corpusveil.compiled import called, compiled
-from corpusveil.recognizers.cues import (
+from corpusveil.text import classes
+from corpusveil_spans.cues import (
     AFTER,
     AT,
     BEFORE,
@@ -32,8 +33,8 @@ from corpusveil.recognizers.cues import (
     SUFFIX,
     TITLE,
 )
-from corpusveil.recognizers.name_bits import stem
-from corpusveil.recognizers.name_surroundings import (
+from corpusveil_spans.name_bits import stem
+from corpusveil_spans.name_surroundings import (
     ALONE,
     CLOSED,
     HEADER,
@@ -49,7 +50,6 @@ from corpusveil.recognizers.name_surroundings import (
     is_date,
     speaker_at,
 )
-from corpusveil.text import classes
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 

@@ -1,7 +1,8 @@
-"""Presidio as a recognizer: imported when it is made, and of no extra, since it brings spaCy and much else."""
+"""Presidio as a recognizer: imported when it is made, and no requirement, since it brings spaCy and much else."""
 
 from __future__ import annotations
 
+from importlib import metadata
 from typing import Any
 
 from corpusveil.errors import PackageError
@@ -16,13 +17,11 @@ _KINDS = {
 
 def presidio() -> Function:
     """Return Presidio's analyzer for English, with the spaCy model that is installed or its patterns only."""
-    try:
-        import spacy
-        import tldextract
-        from presidio_analyzer import AnalyzerEngine
-        from presidio_analyzer.nlp_engine import SpacyNlpEngine
-    except ImportError:
-        raise PackageError("The recognizer presidio needs a package: pip install presidio-analyzer.") from None
+    import spacy
+    import tldextract
+    from presidio_analyzer import AnalyzerEngine
+    from presidio_analyzer.nlp_engine import SpacyNlpEngine
+
     models = sorted(model for model in spacy.util.get_installed_models() if model.startswith("en_core_web_"))
     engine: Any = SpacyNlpEngine([{"lang_code": "en", "model_name": models[0] if models else "blank"}])
     engine.nlp = {"en": spacy.load(models[0]) if models else spacy.blank("en")}  # it would fetch a model otherwise
@@ -36,6 +35,11 @@ def presidio() -> Function:
     return analyze
 
 
-RECOGNIZER = Declared(
-    lambda _: OfFunction("presidio", presidio()), 1, None, ("presidio-analyzer", "spacy"), "presidio-analyzer"
-)
+def _versions() -> str:
+    try:
+        return ", ".join(f"{package} {metadata.version(package)}" for package in ("presidio-analyzer", "spacy"))
+    except metadata.PackageNotFoundError:
+        raise PackageError("The recognizer presidio needs a package: pip install presidio-analyzer.") from None
+
+
+RECOGNIZER = Declared(lambda _: OfFunction("presidio", presidio()), f"1, {_versions()}")

@@ -9,10 +9,10 @@ import pytest
 from faker import Faker
 
 import corpusveil as cv
-from corpusveil.recognizers.names import Names
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
+from corpusveil_spans.names import Names
 
 LOCALES = ["en_US", "en_GB", "de_DE", "fr_FR", "es_ES", "it_IT", "pl_PL", "tr_TR", "sv_SE", "cs_CZ", "ru_RU"]
 PLACES = {

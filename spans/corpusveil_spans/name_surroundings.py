@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from corpusveil.compiled import called
-from corpusveil.recognizers.cues import (
+from corpusveil.text import classes
+from corpusveil_spans.cues import (
     ADDRESS,
     AFTER,
     AND,
@@ -27,7 +28,6 @@ from corpusveil.recognizers.cues import (
     TITLE,
     WHEN,
 )
-from corpusveil.text import classes
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
 

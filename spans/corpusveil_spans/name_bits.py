@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 
 from corpusveil.compiled import called, compiled
-from corpusveil.recognizers.cues import ADDRESS, AND, CLOSING, FAMILY, GIVEN, LABEL, LEADS, NEVER, OTHER, PLAIN, TITLE
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.utf8 import decode, kind_of, lower_into
 from corpusveil.text.word_table import find
+from corpusveil_spans.cues import ADDRESS, AND, CLOSING, FAMILY, GIVEN, LABEL, LEADS, NEVER, OTHER, PLAIN, TITLE
 
 _WORD = classes.WORD
 

@@ -27,21 +27,21 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import for_loops
-from corpusveil.recognizers.cues import (
-    CUES,
-    GREETING,
-    KNOWN,
-    NEVER,
-    RARELY,
-)
-from corpusveil.recognizers.name_bits import add_bits, look_up
-from corpusveil.recognizers.name_loops import again, runs
 from corpusveil.spaces import Space
 from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.spans import Declared, Spans
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
+from corpusveil_spans.cues import (
+    CUES,
+    GREETING,
+    KNOWN,
+    NEVER,
+    RARELY,
+)
+from corpusveil_spans.name_bits import add_bits, look_up
+from corpusveil_spans.name_loops import again, runs
 
 RARE = 30.0
 """A word with fewer occurrences in a million public words is rare."""

@@ -13,17 +13,17 @@ import importlib
 import ipaddress
 import itertools
 import re
-from importlib import resources
+from importlib import metadata, resources
 from typing import Any
 
 import numpy as np
 
 from corpusveil.errors import PackageError
-from corpusveil.recognizers.rule_loops import BIRTH, CALLED, CARD, CONTACT, IBAN, ID, IP, PHONE, pick, scan
 from corpusveil.text.folding import plain
 from corpusveil.text.spans import Declared, Spans
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.word_table import WordTable
+from corpusveil_spans.rule_loops import BIRTH, CALLED, CARD, CONTACT, IBAN, ID, IP, PHONE, pick, scan
 
 IDS = """
 us.ssn 3-2-4; us.itin 3-2-4; ca.sin 3-3-3; gb.nhs 3-3-4; de.idnr 11 2-3-3-3; fr.nif 13 2-2-3-3-3; dk.cpr 6-4; cz.rc 6-4
@@ -281,4 +281,5 @@ def rules(tokens: Tokens) -> Spans:
     return Spans(table[:, 0], table[:, 1], table[:, 2], NAMES)
 
 
-RECOGNIZER = Declared(lambda _: rules, 1, NAMES, ("phonenumbers", "python-stdnum"), "'corpusveil[spans]'")
+_VERSIONS = ", ".join(f"{package} {metadata.version(package)}" for package in ("phonenumbers", "python-stdnum"))
+RECOGNIZER = Declared(lambda _: rules, f"1, {_VERSIONS}", NAMES)

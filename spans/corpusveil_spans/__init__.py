@@ -1,0 +1,1 @@
+"""Finders of spans for corpusveil: rules, names without a model, and an adaptor of Presidio."""
