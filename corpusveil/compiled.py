@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
-from numba.core import event
 
-import corpusveil.waiting  # not "from", which would look for a mechanism of this name
 from corpusveil.errors import InstallationError
 from corpusveil.ownership import refuse_others
 
@@ -20,30 +17,6 @@ if numba.config.DISABLE_JIT:
 if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)
-
-
-class _Compiling(event.Listener):
-    """Report that loops are being compiled; loading from a cache is not reported."""
-
-    since = 0.0
-
-    def on_start(self, _: Any) -> None:
-        self._count()
-        corpusveil.waiting.compiling += 1
-
-    def on_end(self, _: Any) -> None:
-        self._count()
-        corpusveil.waiting.compiling -= 1
-
-    def _count(self) -> None:
-        """Count the time since the last event, if something compiled in it: compilations lie within each other."""
-        now = time.monotonic()
-        if corpusveil.waiting.compiling:
-            corpusveil.waiting.compiled(now - self.since)
-        self.since = now
-
-
-event.register("numba:compile", _Compiling())
 
 
 def _can_keep() -> bool:

@@ -1,83 +1,28 @@
-"""What somebody who waits is told on standard error: the work, its step, how far it is, and its seconds.
+"""What somebody who waits is told on standard error: the work, its step, how much of it is done, and its seconds.
 
-A library call says it where somebody looks, on a terminal or in a notebook, once it has taken ``PATIENCE``; a program
-whose standard error goes elsewhere hears nothing. A command says it in the manner of its ``--progress``.
+A bar is shown on a terminal and in a notebook, once the work has taken ``PATIENCE``. A command shows it in the manner
+of its ``--progress``; a library call elsewhere says nothing.
 """
 
 from __future__ import annotations
 
 import contextlib
-import html
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 PATIENCE = 2.0
 LINE_SECONDS = 5.0
-_TICK = 1.0
 _RESTS = 20
 """The time between two looks (there may be 100,000 records to read), in multiples of the last look's time."""
-COMPILING = "compiling, once for this installation"
-compiling = 0
-"""The number of functions that are being compiled; ``corpusveil.compiled`` counts them."""
 Manner = Literal["auto", "bar", "lines", "none"]
 
-
-@dataclass(slots=True)
-class _Wait:
-    """A piece of work; ``share`` is how much of its ``step`` is done, None if it is unknown."""
-
-    what: str
-    step: str = ""
-    share: float | None = None
-    began: float = field(default_factory=time.monotonic)
-    step_began: float = field(default_factory=time.monotonic)
-
-    def reach(self, step: str, share: float | None) -> None:
-        if step != self.step:
-            self.step_began = time.monotonic()
-        self.step, self.share = step, share
-
-    def line(self) -> str:
-        now = time.monotonic()
-        step = COMPILING if compiling else self.step
-        parts = [f"{self.what}: {step}" if step else self.what, f"{now - self.began:.0f} s"]
-        if self.share and not compiling:
-            left = (now - self.step_began) * (1 - self.share) / self.share
-            parts += [f"{self.share:.0%}", f"about {left:.0f} s left"]
-        return ", ".join(parts)
-
-
 _manner: ContextVar[Manner] = ContextVar("_manner", default="auto")
-_wait: ContextVar[_Wait | None] = ContextVar("_wait", default=None)
-
-
-@dataclass(slots=True)
-class _Process:
-    """What this process has done: seconds that it compiled, lines that are shown now, and whether it has said so."""
-
-    compiled: float = 0.0
-    shown: int = 0
-    has_said: bool = False
-
-
-_process = _Process()
-
-
-def compiled(seconds: float) -> None:
-    """Say once that loops compile, after ``PATIENCE`` of it, to who called from Python and sees nothing else."""
-    _process.compiled += seconds
-    is_seen = _process.has_said or _process.shown or _manner.get() != "auto"
-    if _process.compiled >= PATIENCE and not is_seen:
-        from multiprocessing import parent_process  # who asks for help loads none
-
-        _process.has_said = True
-        if parent_process() is None:
-            write(f"corpusveil: {COMPILING}: half a minute of work, for each kind of release\n")
+_shown: ContextVar[tuple[Any, Any, str] | None] = ContextVar("_shown", default=None)
+"""The bar of the current work, its task, and what it is."""
 
 
 def settled(manner: Manner) -> Manner:
@@ -93,9 +38,34 @@ def choose(manner: Manner) -> Manner:
 
 def reached(step: str, share: float | None = None) -> None:
     """Say which step the current work has reached, and how much of this step is done, 0 to 1."""
-    wait = _wait.get()
-    if wait is not None:
-        wait.reach(step, share)
+    if (shown := _shown.get()) is not None:
+        bar, task, what = shown
+        bar.update(task, description=f"{what}: {step}", total=None if share is None else 1.0, completed=share or 0.0)
+
+
+@contextlib.contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show this work while it lasts; inside other work it is a step of that."""
+    if _shown.get() is not None:
+        reached(what)
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    manner, console = _manner.get(), Console(stderr=True)
+    is_seen = manner in ("auto", "bar") and (console.is_terminal or console.is_jupyter)
+    columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), TimeElapsedColumn())
+    bar = Progress(*columns, console=console, transient=True, disable=not is_seen)
+    token = _shown.set((bar, bar.add_task(what, total=None), what))
+    speak = bar.start if is_seen else (lambda: write(f"{what} …\n"))
+    is_told = is_seen or manner == "lines"
+    try:
+        with unless_done_in(PATIENCE, speak) if is_told else contextlib.nullcontext():
+            yield
+    finally:
+        _shown.reset(token)
+        bar.stop()
 
 
 @contextlib.contextmanager
@@ -119,33 +89,6 @@ def repeated(look: Callable[[], None], first: float, every: float) -> Iterator[N
         thread.join()
 
 
-def _is_notebook() -> bool:
-    ipython = sys.modules.get("IPython")
-    return hasattr(None if ipython is None else ipython.get_ipython(), "kernel")
-
-
-class _Cell:
-    """A bar in the output of a notebook's cell, which IPython shows without widgets."""
-
-    def __init__(self) -> None:
-        self._shown: Any = None
-
-    def show(self, line: str, share: float | None) -> None:
-        value = "" if share is None else f' value="{share:.3f}"'
-        self._put({"text/plain": line, "text/html": f"<progress{value}></progress> {html.escape(line)}"})
-
-    def clear(self) -> None:
-        self._put({"text/plain": "", "text/html": ""})
-
-    def _put(self, content: dict[str, str]) -> None:
-        from IPython.display import display
-
-        if self._shown is None:
-            self._shown = display(content, raw=True, display_id=True)
-        else:
-            self._shown.update(content, raw=True)
-
-
 @contextlib.contextmanager
 def unless_done_in(seconds: float, act: Callable[[], None]) -> Iterator[None]:
     """Call a function once, in a thread, if the block has not ended by then."""
@@ -156,42 +99,7 @@ def unless_done_in(seconds: float, act: Callable[[], None]) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-
-
-@contextlib.contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show this work while it lasts; inside other work it is a step of that."""
-    manner, outer = _manner.get(), _wait.get()
-    if outer is not None:
-        outer.reach(what, None)
-        yield
-        return
-    cell = _Cell() if manner == "auto" and _is_notebook() else None
-    if manner == "auto":  # no command
-        manner = "bar" if cell or sys.stderr.isatty() else "none"
-    wait, width = _Wait(what), 0
-
-    def show() -> None:
-        """Write the line, on a terminal over the last one."""
-        nonlocal width
-        line = wait.line()
-        if cell is None:
-            write(f"\r{line.ljust(width)}" if manner == "bar" else f"{line}\n")
-        else:
-            cell.show(line, wait.share)
-        width = len(line)
-
-    _process.shown += manner != "none"
-    token = _wait.set(wait)
-    pause = _TICK if manner == "bar" else LINE_SECONDS
-    try:
-        with repeated(show, PATIENCE, pause) if manner != "none" else contextlib.nullcontext():
-            yield
-    finally:
-        _process.shown -= manner != "none"
-        _wait.reset(token)
-        if manner == "bar" and width:
-            write(f"\r{' ' * width}\r") if cell is None else cell.clear()
+        timer.join()
 
 
 def write(line: str) -> None:

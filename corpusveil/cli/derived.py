@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -11,7 +10,6 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusveil.cli import signals
 from corpusveil.cli.options import HelpAllOption, ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
@@ -73,9 +71,7 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
                 return getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"
 
             explicit = {name: value for name, value in given.items() if is_explicit(name)}
-            call = context.obj or {}
-            works = call.get("plan") is None
-            settings = settings_of(command, explicit, call.get("passed", []), works=works).with_names()
+            settings = settings_of(command, explicit, (context.obj or {}).get("passed", [])).with_names()
             more = {"context": context} if "context" in signature.parameters else {}
             function(settings, **more, **{parameter.name: given[parameter.name] for parameter in own})
 
@@ -105,8 +101,8 @@ def of_flow(flow: Flow) -> Callable[..., None]:
     return derived(flow.name)(run)
 
 
-def settings_of(command: str, given: Mapping[str, Any], passed: list[str], *, works: bool = True) -> Settings:
-    """Return the settings of a call that ``works`` or is only planned. Raises UserError in the words of its options."""
+def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Settings:
+    """Return the settings of a call. Raises UserError in the words of its options."""
     sections: dict[str, dict[str, Any]] = {}
     known = options_of(command)
     of_passages = "store" in given and command in SHOWING
@@ -121,10 +117,6 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str], *, wo
         sections["mechanism"] |= pairs("parameter", given.get("parameter") or [])
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
-    if signals.is_own_process():
-        engine = {"name": "local", "workers": 1, **sections.get("engine", {})}
-        starts = works and engine["name"] == "local"
-        importlib.import_module("corpusveil.jobs.startup").own_process(engine["workers"] if starts else 1)
     return validated(sections, CommandCall(command))
 
 

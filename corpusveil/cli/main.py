@@ -190,10 +190,18 @@ def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[s
         no_number = _is_no_number(error)
         if no_number is not None:
             return _failed(no_number, debug=debug)
-        return _unexpected(error, debug=debug, arguments=arguments)
+        if not _is_interruption(error):  # an engine that was interrupted may fail in its own way
+            return _unexpected(error, debug=debug, arguments=arguments)
+        result = INTERRUPTED
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to continue.", file=sys.stderr)
     return result if isinstance(result, int) else 0
+
+
+def _is_interruption(error: BaseException | None) -> bool:
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _failed(error: CorpusveilError, *, debug: bool) -> int:

@@ -12,7 +12,6 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.text import Text
 
-from corpusveil import waiting
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
@@ -63,8 +62,6 @@ class _Progress:
 
     def _lines(self, now: Counter[str], done: float) -> tuple[str, str]:
         shards = f"{now['done']} of {several(self._total, 'shard')}"
-        if waiting.compiling:  # in this process
-            return waiting.COMPILING, f"{shards}, {waiting.COMPILING}"
         seconds, failures = time.monotonic() - self._began, len(self._records.names("failed"))
         rate = now["tokens"] / seconds if seconds else 0.0
         speed = f"{float(f'{rate:.2g}'):,.0f} {self._unit}s/s"  # two digits

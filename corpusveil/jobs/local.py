@@ -6,6 +6,7 @@ import functools
 import multiprocessing
 import os
 import pickle
+import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -25,7 +26,12 @@ _AHEAD, _CALLS = 3, 4096
 
 
 def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
-    """Take the environment and fsspec's settings of the run, which this worker's fork server may not have."""
+    """Take the environment and fsspec's settings of the run, which this worker's fork server may not have.
+
+    A worker hears no Ctrl+C, which a terminal sends to all processes: it is for the parent.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(environment)
     fsspec.config.conf.clear()
@@ -75,8 +81,9 @@ class Local:
         if self.workers == 1:
             return Here().run(function, tasks)
         if self._pool is None:
-            given = (startup.environment(self.workers), fsspec.config.conf)
-            self._pool = ProcessPoolExecutor(self.workers, startup.context(self.workers), _begin, given)
+            with startup.cores_shared_by(self.workers):
+                given = (dict(os.environ), fsspec.config.conf)
+            self._pool = ProcessPoolExecutor(self.workers, startup.context(), _begin, given)
         try:
             return total(self._results(self._pool, function, tasks))
         except BrokenProcessPool:
@@ -96,7 +103,7 @@ class Local:
         size = 1 + len(tasks) // _CALLS
         called = pickle.dumps(function)
         waiting = (pool.submit(_call, called, tasks[at : at + size]) for at in range(0, len(tasks), size))
-        with startup.starting(self.workers), startup.deaf_to_interrupts():  # of processes that start now
+        with startup.cores_shared_by(self.workers):  # of processes that start now
             running = set(islice(waiting, _AHEAD * self.workers))
         while running:
             done: set[Future[Measured]]

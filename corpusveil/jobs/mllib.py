@@ -11,12 +11,12 @@ import numpy as np
 from corpusveil.collocations.artifact import make_once
 from corpusveil.collocations.training import TokenFiles, fields_of, find_tokens, refuse_changed, write_vectors
 from corpusveil.collocations.word2vec import Training, lines_of
-from corpusveil.errors import DataError, EngineError, UnknownError, UserError
+from corpusveil.errors import DataError, UnknownError, UserError
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.durable import mark_of
-from corpusveil.transforms.handshake import python_fault, refuse_other_python
+from corpusveil.transforms.handshake import spark_failure
 
 _SENTENCE_TOKENS = 10_000
 """gensim's longest sentence; MLlib's own default would cut at 1,000."""
@@ -61,7 +61,6 @@ def train_on_spark(tokens: str, output: str, training: Training, master: str | N
 
 def _train(token_files: TokenFiles, output: str, training: Training, master: str | None) -> dict[str, Any]:
     context = spark_session(master).sparkContext
-    refuse_other_python(context)
     from pyspark.ml.feature import Word2Vec
     from pyspark.sql import SparkSession
 
@@ -86,8 +85,7 @@ def _train(token_files: TokenFiles, output: str, training: Training, master: str
     except UserError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes, with text in it
-        sentence = python_fault(str(error)) or f"{type(error).__name__}; run it again."
-        raise EngineError(f"Training on Spark failed: {sentence}") from None
+        raise spark_failure(error) from None
     rows.sort(key=lambda row: (-counts[row["word"]], row["word"]))
     vectors = Vectors(
         [row["word"] for row in rows],

@@ -11,11 +11,8 @@ from __future__ import annotations
 
 import gc
 
-from corpusveil.jobs import startup
-
 if __name__ != "__main__":  # Spark's workers may also run functions of the user's
     gc.disable()  # nothing here becomes garbage, and workers share memory that no collector touches
-    startup.end_quietly()
 
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import job

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib
 import os
-import signal
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +19,7 @@ from corpusveil.jobs.java import (
     saying_when_it_waits,
 )
 from corpusveil.storage.engine import NAMES
-from corpusveil.transforms.handshake import SameVersions, refuse_other_python
+from corpusveil.transforms.handshake import SameVersions
 
 MOST_SPARK_TASKS = 8192
 """With more shard tasks, several form one Spark task: Spark's driver keeps kilobytes for each."""
@@ -74,8 +71,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
         builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
     try:
-        with _own_interrupt():
-            session = builder.getOrCreate()
+        session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
         raise not_started(error) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
@@ -93,18 +89,6 @@ def _submitted() -> Any:
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - as SparkSession's builder does; without it they are not read
     return SparkConf()
-
-
-@contextlib.contextmanager
-def _own_interrupt() -> Iterator[None]:
-    """Keep a program's own handler of SIGINT, which Spark replaces; without one, Spark's cancels its jobs."""
-    before = signal.getsignal(signal.SIGINT)
-    try:
-        yield
-    finally:
-        own = before not in (signal.default_int_handler, signal.getsignal(signal.SIGINT))
-        if own and threading.current_thread() is threading.main_thread():
-            signal.signal(signal.SIGINT, before)
 
 
 def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Callable[[Iterable[Any]], None]:
@@ -142,7 +126,6 @@ class Spark:
         slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
         try:
             context = session.sparkContext
-            refuse_other_python(context)
             accumulators = {name: context.accumulator(0) for name in NAMES}
             checked = SameVersions.of(function)
             with saying_when_it_waits(context):

@@ -30,7 +30,6 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, not_copied, stays_of
-from corpusveil.transforms.handshake import refuse_other_python
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, require_release
@@ -185,7 +184,6 @@ def spark_function(spark: Any, release: AnyRelease, name: str) -> Any:
 def _check_workers(spark: Any, release: AnyRelease) -> None:
     """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
-        refuse_other_python(spark.sparkContext)
         return
     public = release.mechanism.store if isinstance(release, PassageRelease) else release.mechanism.space
     if public.url is None and public.vectors.nbytes > CONNECT_BYTES:

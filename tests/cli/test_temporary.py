@@ -57,20 +57,6 @@ def test_nothing_is_left_of_a_command(number: signal.Signals | None, tmp_path: P
     assert list(tmp_path.glob("*")) == []
 
 
-def test_the_next_command_removes_what_a_killed_one_left_and_nothing_of_a_running_one(tmp_path: Path) -> None:
-    (tmp_path / "corpusveil-notes").mkdir()
-    with command(tmp_path, "wait") as killed, command(tmp_path, "wait") as running:
-        left, kept = begun(killed), begun(running)
-        killed.kill()
-        ended(killed)
-        assert left.exists()
-        with command(tmp_path) as following:
-            assert ended(following) == 0
-        assert sorted(tmp_path.iterdir()) == sorted([kept, tmp_path / "corpusveil-notes"])
-        assert ended(running) == 0
-    assert [one.name for one in tmp_path.iterdir()] == ["corpusveil-notes"]
-
-
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is full")
 def test_output_that_cannot_be_written_at_the_end_is_a_failure() -> None:
     """What a command printed last waits in a buffer until the process ends, which then has another status than 0."""

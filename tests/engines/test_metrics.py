@@ -87,8 +87,8 @@ def test_who_calls_from_python_is_told_of_each_stage(tmp_path: Path) -> None:
 
     class Looking(Local):
         def run(self, function: Any, tasks: Any) -> Any:
-            wait = waiting._wait.get()
-            seen.append(None if wait is None else wait.what)
+            shown = waiting._shown.get()
+            seen.append(None if shown is None else shown[2])
             return super().run(function, tasks)
 
     (tmp_path / "in.jsonl").write_text('{"text": "the river was cold"}\n')

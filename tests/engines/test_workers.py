@@ -11,16 +11,14 @@ import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from corpusveil.errors import VersionError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
-from corpusveil.transforms.handshake import SameVersions, python_fault, refuse_other_python, versions
+from corpusveil.transforms.handshake import SameVersions, spark_failure, versions
 from tests.calls import refused
 from tests.engines import loaded
 from tests.engines.corpora import HANG_SECONDS, ROOT
@@ -44,10 +42,8 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked o
 
 FORKED = f"""
 import json, os
-from corpusveil.jobs import startup
 from corpusveil.jobs.local import Local
 from {loaded.__name__} import SETTING, tell
-startup._own = [True]
 for os.environ[SETTING] in "01":
     engine = Local(2)
     print(json.dumps(engine.run(tell, [1, 2])))
@@ -65,14 +61,6 @@ def test_local_workers_are_forked_with_everything_loaded() -> None:
     expected = {"ready": 2, "forked": 2}
     counts = [json.loads(line) for line in done.stdout.splitlines()]
     assert counts == [{**expected, "setting": 0}, {**expected, "setting": 2}]
-
-
-@linux
-def test_a_program_that_uses_corpusveil_keeps_its_fork_server() -> None:
-    """Python has one: its children would lack pandas' objects in Arrow, and hear no Ctrl+C."""
-    code = "from corpusveil.jobs.startup import context; print(context(2).get_start_method())"
-    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
-    assert done.stdout == "spawn\n"
 
 
 @linux
@@ -125,33 +113,14 @@ def test_what_is_compared() -> None:
         SameVersions(print, {**found, "gensim": "none"})(1)
 
 
-MINE = versions()["python"]
-SAID = {
-    "An exception was thrown from the Python worker:\n  Traceback\npyspark.errors.exceptions.base.PySparkRuntimeError: "
-    "[PYTHON_VERSION_MISMATCH] Python in worker has different version: 3.9 than that in driver: 3.11, PySpark cannot "
-    "run with different minor versions.": "A worker runs Python 3.9, ",
-    'Job aborted due to stage failure: Lost task 0.0: java.io.IOException: Cannot run program "/opt/none/python": '
-    "error=2, No such file or directory\n\tat java.base/java.lang.ProcessBuilder": "the program /opt/none/python, ",
-    "org.apache.spark.SparkException: \nError from python worker:\n  Traceback (most recent call last):\n    File "
-    "\"/opt/x/lib/python3.8/runpy.py\", line 185\n  TypeError: 'type' object": "A worker runs Python 3.8 in which ",
-}
-"""What Spark 4 says when a worker's Python is another one, is not there, and is too old for PySpark, cut short."""
-
-
-class TestAnotherPython:
-    def test_on_this_machine_is_refused_before_anything_starts(self, tmp_path: Path) -> None:
-        """By a sentence that names both versions and the variable to set."""
-        other = tmp_path / "python3.9"
-        other.write_text("#!/bin/sh\necho 3.9\n")
-        other.chmod(0o755)
-        with refused(VersionError.code, f"PYSPARK_PYTHON = {other}", "Python 3.9", f"Python {MINE}"):
-            refuse_other_python(SimpleNamespace(master="local[2]", pythonExec=str(other)))
-
-    def test_what_spark_says_becomes_a_sentence(self) -> None:
-        """It was the name of an exception; Spark's own has up to 258 lines."""
-        for said, expected in SAID.items():
-            sentence = str(python_fault(said))
-            for part in (expected, f"Python {MINE} with corpusveil", "PYSPARK_PYTHON"):
-                assert part in sentence
-            assert "\n" not in sentence
-        assert python_fault("An error of another kind") is None
+def test_what_spark_says_of_another_python_becomes_a_sentence() -> None:
+    """Its own has up to 258 lines, and may quote a document."""
+    mismatch = "Traceback\npyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] It has 3.9: a text"
+    missing = 'Lost task 0.0: java.io.IOException: Cannot run program "/opt/none/python": error=2\n\tat java.base'
+    for said in (mismatch, missing, "SparkException: \nError from python worker:\n  Traceback, a text"):
+        sentence = str(spark_failure(RuntimeError(said)))
+        assert f"Python {versions()['python']} with corpusveil" in sentence
+        assert "PYSPARK_PYTHON" in sentence
+        assert "a text" not in sentence
+        assert "\n" not in sentence
+    assert "PYSPARK_PYTHON" not in str(spark_failure(RuntimeError("[OUT_OF_MEMORY] a text")))
