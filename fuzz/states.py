@@ -162,8 +162,8 @@ def check_lease(data: bytes, folder: Path) -> None:
         path.unlink()
     (folder / "lease").mkdir(exist_ok=True)
     holder, beat = pieces(data, 2)
-    (folder / "lease/lease-00000001.json").write_bytes(holder)
-    Path(lease._beat_address(str(folder / "lease"), 1, holder)).write_bytes(beat)
+    (folder / "lease" / lease.LEASE).write_bytes(holder)
+    (folder / "lease" / lease.BEAT).write_bytes(beat)
     need(refused(lambda: lease.take(str(folder / "lease"), 0.02), folder), "a lease that nobody can take")
 
 

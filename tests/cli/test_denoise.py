@@ -7,11 +7,20 @@ from pathlib import Path
 
 import pytest
 
+import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.language.denoise import NO_FACTS
-from tests.calls import fails, succeeds
-from tests.cli.test_preview import make_public
-from tests.engines.corpora import data_files, manifest, read_shard, release_files, rows, write_shard
+from tests.calls import QUIET, fails, succeeds
+from tests.engines.corpora import (
+    TEST_KEY,
+    data_files,
+    make_space,
+    manifest,
+    read_shard,
+    release_files,
+    rows,
+    write_shard,
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +45,11 @@ class Made:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
     made = Made(tmp_path_factory.mktemp("made"))
-    make_public(made.folder, 800)
+    make_space(made.folder / "space")
+    cv.Key(TEST_KEY).save(made.folder / "key")
+    write_shard(made.folder / "public.jsonl", rows(800, 90, words=20))
+    succeeds("count", made.folder / "public.jsonl", "--min-count", "1", "--output", made.folder / "counts", *QUIET)
+    succeeds("model", "--counts", made.folder / "counts", "--output", made.folder / "model", *QUIET)
     for number in range(2):
         write_shard(made.folder / "in" / f"{number}.jsonl", [*rows(60, number), {"text": None}])
     assert made.privatize(made.at("in"), "released", "--ledger", made.at("ledger")) == 0

@@ -24,7 +24,6 @@ from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.illustration import Illustration, illustrate
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release
-from corpusveil.transforms.release.risk import risk_of
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
 
@@ -117,7 +116,7 @@ def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration 
         return None
     release = release_of(manifest, question)
     parts = (release.mechanism, release.budget, release.policy, release.collocations)
-    return illustrate(*parts, risk_of(manifest))
+    return illustrate(*parts)
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float:
