@@ -65,7 +65,7 @@ class SpaceSettings(Section):
         "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
         named=True, often=True, metavar="URL", group="Files", start="en")
     vectors: list[str] = key(
-        "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
+        "Word vectors: word2vec or GloVe text, .bin, .npz, or what 'train' wrote. Repeatable.", [], path=True,
         metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
