@@ -1,9 +1,5 @@
 # Written by scripts/public_names.py, which 'make lint' runs.
 
-from corpusveil.audits.document_audit import DocumentAudit as DocumentAudit
-from corpusveil.audits.document_audit import audit_documents as audit_documents
-from corpusveil.audits.guarantee_audit import Audit as Audit
-from corpusveil.audits.guarantee_audit import audit as audit
 from corpusveil.budget import Budget as Budget
 from corpusveil.budget.length import LengthGrid as LengthGrid
 from corpusveil.budget.length import LengthNoise as LengthNoise
@@ -86,6 +82,8 @@ from corpusveil_evaluate.attacks.held_out import LawFit as LawFit
 from corpusveil_evaluate.attacks.held_out import audit_fit as audit_fit
 from corpusveil_evaluate.attacks.held_out import audit_held_out as audit_held_out
 from corpusveil_evaluate.attacks.held_out import hold_out as hold_out
+from corpusveil_evaluate.audits.guarantee_audit import Audit as Audit
+from corpusveil_evaluate.audits.guarantee_audit import audit as audit
 from corpusveil_evaluate.readers.ladder import Ladder as Ladder
 from corpusveil_evaluate.readers.ladder import reader_ladder as reader_ladder
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
@@ -105,7 +103,6 @@ __all__ = [
     "CusText",
     "DiffractorExponential",
     "DiffractorGeometric",
-    "DocumentAudit",
     "DocumentFigure",
     "Findings",
     "Forecast",
@@ -148,7 +145,6 @@ __all__ = [
     "WorkError",
     "__version__",
     "audit",
-    "audit_documents",
     "audit_fit",
     "audit_held_out",
     "build_space",

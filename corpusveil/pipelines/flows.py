@@ -161,20 +161,6 @@ FLOWS = (
         denoise: * release!= path!=output
         engine: name=engine workers master""",
         wanted=("denoise.path",)),
-    Flow(
-        "audit", "Check a guarantee.",
-        """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
-
-        Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
-
-        Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document
-        --document 500
-        """,
-        "corpusveil.pipelines.audit:run", """
-        space: path!=space
-        length: * epsilon=length_epsilon
-        audit: * mechanism! parameters=parameter epsilons=epsilon documents=document path=output""",
-        wanted=("audit.per",)),
 )
 # fmt: on
 """The flows of this package, in the order of a run."""

@@ -163,7 +163,7 @@ class TestANameThatNobodyProvides:
                 load(name)
         (here / "flow.toml").write_text(FLOW.format(space=name, model=name, output="out"))
         for words in (
-            ["preview", "in.txt", "--space", name], ["run", "flow.toml"], ["audit", "--space", name, *NEEDED[:4]],
+            ["preview", "in.txt", "--space", name], ["run", "flow.toml"],
             ["privatize", "in.txt", "--output", "out", "--space", name, *NEEDED],
             ["mechanisms", "ring-geometric", "--space", name],
         ):  # fmt: skip

@@ -34,7 +34,6 @@ class _OwnSettings(BaseModel):
     engine: sections.EngineSettings = Field(default_factory=sections.EngineSettings)
     output: sections.OutputSettings | None = None
     denoise: sections.DenoiseSettings | None = None
-    audit: sections.AuditSettings | None = None
     schedule: sections.ScheduleSettings = Field(default_factory=sections.ScheduleSettings)
 
     @model_validator(mode="after")

@@ -43,7 +43,6 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _spans,
         _engine,
         _schedule,
-        _audit,
         _added,
     ):
         yield from rule(settings)
@@ -172,8 +171,8 @@ def _length(settings: Settings) -> Iterator[tuple[str, str]]:
     length = settings.length
     if length.pad is not None and length.epsilon is not None:
         yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
-    if length.chosen() is None or (settings.audit is not None and settings.output is None):
-        return  # an audit checks lengths on texts of its own, of which nothing but words is left
+    if length.chosen() is None:
+        return
     from corpusveil.kernel.lengths import refuse_unsound
 
     filled = settings.settled()
@@ -208,16 +207,6 @@ def _added(settings: Settings) -> Iterator[tuple[str, str]]:
         yield from section.broken(settings.value)
 
 
-def _audit(settings: Settings) -> Iterator[tuple[str, str]]:
-    asked = settings.audit
-    if asked is None:
-        return
-    if asked.documents and asked.claim:
-        yield "audit.documents", "papers claim nothing about documents; leave {audit.claim} out"
-    if settings.length.chosen() is not None and settings.output is None and not asked.documents:
-        yield "audit.documents", "lengths are checked on documents; add this key, or leave their policy out"
-
-
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
@@ -232,8 +221,6 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "denoise.release", "there is nothing to denoise; add this key or the sections of a release"
         if space is None:
             yield "space", "this section is missing; {denoise} needs the space of the release"
-    if settings.audit is not None and space is None:
-        yield "space", "this section is missing; {audit} needs the space of the mechanism"
     for added in _of_others(settings):
         yield from added.incomplete()
     if flow is not None:

@@ -285,25 +285,6 @@ class OutputSettings(Section):
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
 
 
-class AuditSettings(Section):
-    """A check of a guarantee, on exact laws if there are any, otherwise on samples."""
-
-    GROUP: ClassVar[Group] = "How private"
-
-    mechanism: str | None = key("The mechanism. Default in a file: that of [mechanism].", None, metavar="NAME")
-    parameters: list[str] = key("A parameter of the mechanism. Repeatable.", [], metavar="NAME=VALUE")
-    epsilons: list[float] = key(
-        "The epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
-        metavar="NUMBER", often=True)
-    claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
-    documents: list[int] = key(
-        "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
-        "there is one.", [], metavar="WORDS")
-    per: Literal["token", "document"] = key(
-        "With {audit.documents}: whether epsilon is for a token or a document.", "token")
-    path: str | None = key("Write JSON to this file.", None, path=True, metavar="URL", group="Files")
-
-
 class ScheduleSettings(Section):
     """Settings that only 'corpusveil schedule' reads."""
 
