@@ -51,7 +51,6 @@ _PUBLIC = {
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
     "corpusveil.transforms.release.corpus": ("Outcome",),
     "corpusveil.transforms.release.denoise_corpus": ("candidates",),
-    "corpusveil.transforms.release.statement": ("DocumentFigure",),
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),

@@ -71,7 +71,6 @@ from corpusveil.transforms.release.denoise_corpus import candidates as candidate
 from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
-from corpusveil.transforms.release.statement import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.verification import Verification as Verification
 from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.table import masker as masker
@@ -103,7 +102,6 @@ __all__ = [
     "CusText",
     "DiffractorExponential",
     "DiffractorGeometric",
-    "DocumentFigure",
     "Findings",
     "Forecast",
     "Guarantee",

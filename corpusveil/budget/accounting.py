@@ -10,7 +10,7 @@ Nats are whole numbers of 1e-9, rounded up: sums are exact, in any order and on 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,14 +24,6 @@ def upward(value: Fraction) -> float:
     """Return the smallest float64 that is not below an exact value."""
     near = float(value)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
-def added_times(values: Iterable[tuple[float, int]]) -> float:
-    """Return the exact sum of float64 values, each with its multiplicity, rounded up; infinite if a value is."""
-    values = list(values)
-    if any(value == math.inf for value, _ in values):
-        return math.inf
-    return upward(sum((Fraction(value) * times for value, times in values), Fraction(0)))
 
 
 SCALE = 10**9

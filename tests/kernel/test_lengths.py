@@ -26,7 +26,6 @@ from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.pages import render_public
 from corpusveil.transforms.release.promises import ORDER
-from corpusveil.transforms.release.statement import document_figure
 from tests.calls import refused
 from tests.contracts.spaces import ring_distances, small_space, words_of
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
@@ -110,26 +109,6 @@ class TestEnumerated:
                 assert of_length + float(of_words.max()) <= stated + ADDED
         told = chances[2][29] - chances[1][29]
         assert told == pytest.approx(NOISE.epsilon, rel=1e-5), "the length would be seen, were it not counted"
-
-    @pytest.mark.parametrize(("length", "delta"), [(GRID, 0.1), (GRID, 1e-3), (NOISE, 0.1)])
-    def test_no_pair_of_documents_exceeds_the_epsilon_at_delta(self, length: Any, delta: float) -> None:
-        """Any two documents of a cell; with noise, of any words, and one word more or less."""
-        most = 2 if length is NOISE else 3
-        figure = document_figure(self.MECHANISM, cv.Budget(self.EPSILON), most, delta, math.inf, length)
-        law, sizes = two_sided_law(NOISE.epsilon, 60), range(1, 41) if length is NOISE else [most]
-        chances = {
-            (own, size): released_chance(law, own, size) if length is NOISE else 1.0
-            for own, size in itertools.product(range(most + 1), sizes)
-        }
-        contents = {one: [self.content(one, known) for known in range(most + 1)] for one in self.documents(most)}
-        for first, second in itertools.permutations(contents, 2):
-            if length is NOISE and abs(len(first) - len(second)) > 1:
-                continue
-            needed = 0.0
-            for size in sizes:
-                p, q = (chances[len(one), size] * contents[one][min(size, most)] for one in (first, second))
-                needed += float(np.maximum(p - math.exp(figure.epsilon + ADDED) * q, 0).sum())
-            assert needed <= delta
 
 
 def two_sided_law(epsilon: float, most: int) -> dict[int, float]:

@@ -205,12 +205,11 @@ def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
     for changes in variants:
         stated: Any = SimpleNamespace(**{**one, **changes})
         token = stated.mechanism.guarantee(stated.budget.epsilon)
-        figures = () if stated.duplicates != "drop" else release().document_figures(1e-6)
         made.append(
             (
-                settings_of(stated, holds=token.holds, figures=bool(figures)),
-                values_of(stated, token, figures),
-                guarantee_of(stated, figures).notes,
+                settings_of(stated, holds=token.holds),
+                values_of(stated, token),
+                guarantee_of(stated).notes,
             )
         )
     for promise in (*OF_DOCUMENTS, *OF_TOKENS):

@@ -76,7 +76,6 @@ OF_DOCUMENTS = (
     ),
     Promise("documents at the most", "That is at most {largest}the largest distance."),
     Promise("documents that differ in a word", "If one word differs, it is at most {each}its distance."),
-    Promise("epsilon and delta", "{figures}", {"figures": ("asked",)}),
     Promise(
         "padded length",
         "Length: documents are padded to a multiple of {pad} words. The length does not distinguish two documents in "

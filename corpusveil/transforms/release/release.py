@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
 from typing import Any, TypeAlias
@@ -35,7 +35,7 @@ from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
-from corpusveil.transforms.release.statement import LENGTHS, NOT_PRIVATE, DocumentFigure, document_figure, guarantee_of
+from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -184,26 +184,13 @@ class Release(KeyedRelease):
             "treat": dict(policy.pairs),
         }
 
-    def guarantee(self, *, delta: float | None = None, distance: float = 1.0) -> Guarantee:
+    def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it.
 
         ``disclosed`` lists what the text policy leaves in the clear, and ``per`` is the unit of epsilon. ``notes``
-        state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words; with
-        a ``delta``, also that of ``document_figures``.
+        state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words.
         """
-        figures = () if delta is None or not self.mechanism.private else self.document_figures(delta, distance)
-        return guarantee_of(self, figures)
-
-    def document_figures(
-        self, delta: float, distance: float = 1.0, words: Sequence[int] = LENGTHS
-    ) -> tuple[DocumentFigure, ...]:
-        """Return the guarantee in (epsilon, ``delta``) of documents with these numbers of ``words``.
-
-        ``distance`` is how far each word may differ, in the metric of the mechanism; ``math.inf``: any two words (see
-        ``DocumentFigure``). Raises UserError for numbers out of range, and for a mechanism without a guarantee.
-        """
-        parts = self.mechanism, self.budget
-        return tuple(document_figure(*parts, number, delta, distance, self.length) for number in words)
+        return guarantee_of(self)
 
     def spending(self) -> dict[str, Any]:
         """Return what an entry of a ledger says of this release: mechanism, space and budget."""
