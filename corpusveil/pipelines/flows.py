@@ -138,7 +138,7 @@ FLOWS = (
         wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
     Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
         space: path=space
-        store: path=store most_pieces accept_overlap mark_source
+        store: path=store neighbors most_pieces accept_overlap mark_source
         corpus: * input!= name=corpus
         mechanism: name=mechanism
         budget: *

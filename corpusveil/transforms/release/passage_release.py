@@ -17,7 +17,9 @@ from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
+from corpusveil.passages import figures
 from corpusveil.passages.encoder import LENGTH, MeanVectors
+from corpusveil.passages.law import FEWEST
 from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
@@ -42,7 +44,7 @@ MOSTLY_ANY = (
     "at this epsilon most texts become any of the public pieces, whatever they say; give a larger epsilon, such as 10."
 )
 ALWAYS_NEAREST = (
-    "at this epsilon nearly every text becomes the one piece nearest to it, so whoever has a list of candidates "
+    "at this epsilon nearly every text becomes one of the few pieces nearest to it, so whoever has candidates "
     "recognizes it; give a smaller epsilon, such as 10."
 )
 FAR = 0.15
@@ -186,6 +188,16 @@ class PassageRelease(KeyedRelease):
             f"public pieces nearest to them, and the others any of {exchange.pieces:,}."
         )
 
+    def choices(self) -> Iterator[str]:
+        """Yield what each number of neighbors would bring at this epsilon, by the figures of the store."""
+        chosen = self.mechanism.exchange(self.epsilon).neighbors
+        for neighbors, near, picked, similarity in figures.choices(self.mechanism.store, self.epsilon):
+            marked = " (chosen)" if neighbors == chosen else ""
+            yield (
+                f"neighbors {neighbors}{marked}: {near:.0%} become a near piece, mean similarity {similarity:.2f}; "
+                f"who has {figures.CANDIDATES:,} candidates picks the right one in {picked:.0%}"
+            )
+
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear."""
         exchange = self.mechanism.exchange(self.epsilon)
@@ -214,7 +226,7 @@ class PassageRelease(KeyedRelease):
         exchange, doubts = self.mechanism.exchange(self.epsilon), list[str]()
         if exchange.near < 0.5:
             doubts.append(MOSTLY_ANY)
-        elif exchange.neighbors == 1:
+        elif exchange.neighbors <= FEWEST and exchange.near > 0.99:
             doubts.append(ALWAYS_NEAREST)
         points = store.encoder.encode(pc.utf8_slice_codeunits(texts, 0, 2000))
         points = points[points.any(axis=1)]

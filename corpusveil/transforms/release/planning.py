@@ -40,6 +40,7 @@ from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.fit import MANY_SHARED, Unknown, shared_share, unknown_words
 from corpusveil.transforms.release.left_out import Copies, content_tags, count
+from corpusveil.transforms.release.passage_release import PassageRelease
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -78,6 +79,8 @@ class Forecast(Shown):
     by_unit: tuple[float, ...] = ()
     """The nats that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
     counted: str = "token"
+    choices: tuple[str, ...] = ()
+    """What each number of neighbors would bring a release by passages, in words."""
     partial: bool = False
     """Whether a part of the corpus was sampled, so that units may have further documents."""
 
@@ -112,7 +115,7 @@ class Forecast(Shown):
             lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
         if self.copies is not None:
             lines.append(self.copies.sentence())
-        return lines
+        return [*lines, *self.choices]
 
     def card(self) -> Card:
         """Return the forecast in words, for one process."""
@@ -177,7 +180,7 @@ def forecast(run: Run) -> Forecast:
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
         shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
-        counted=release.counted,
+        counted=release.counted, choices=tuple(release.choices()) if isinstance(release, PassageRelease) else (),
     )  # fmt: skip
 
 
