@@ -89,6 +89,13 @@ class SpaceSettings(Section):
     scale: float | None = key(
         "The median distance of two words to which vectors are scaled: mechanisms on vectors spend epsilon times a "
         "distance. Default: vectors as given.", None, gt=0)
+    teacher: str | None = key(
+        "A sentence encoder, by its name among the entry points corpusveil.encoders. It reads {space.lessons} once, "
+        "and teaches words to add up to sentences, by which stores rank texts. Needs {space.counts}.", None,
+        metavar="NAME")
+    lessons: list[str] = key(
+        "Public texts for {space.teacher}, with a column text: files, folders or quoted globs. Repeatable.", [],
+        path=True, metavar="PUBLIC")
 
 
 class StoreSettings(Section):

@@ -36,6 +36,7 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _key,
         _budget,
         _store,
+        _space,
         _strategy,
         _ledger,
         _text,
@@ -114,6 +115,12 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "budget.per", "token: passages are replaced, not words; choose document, paragraph or sentence"
     if asked.most_pieces is not None and per not in ("paragraph", "sentence"):
         yield "store.most_pieces", _needs("{budget.per} paragraph or sentence")
+
+
+def _space(settings: Settings) -> Iterator[tuple[str, str]]:
+    space = settings.space
+    if space is not None and (space.teacher is None) != (not space.lessons):
+        yield "space.teacher", "a teacher and its lessons, {space.lessons}, need each other; add or leave out both"
 
 
 def strategy_of(settings: Settings) -> dict[str, Any]:
