@@ -93,7 +93,7 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
     return Release(
         mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), policy, key=key,
         collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
-        length=settings.length.chosen(), spans=settings.spans.policy(), risk=risk,
+        spans=settings.spans.policy(), risk=risk,
     )  # fmt: skip
 
 

@@ -148,9 +148,6 @@ def render_private(manifest: dict[str, Any], totals: Totals, unknown: Unknown | 
         ("Input", f"{totals.input_bytes:,} bytes of text"),
         ("Processing time", f"{totals.seconds:,.1f} s, over all processes"),
     ]
-    if "length" in manifest["configuration"]:
-        own = sum(count for name, count in tokens.items() if policy.get(name) != "drop")
-        facts.insert(2, ("Words before documents were padded or cut", f"{own:,}"))
     intro = (
         f"Release {manifest['spends']['name']}: {totals.documents:,} documents written, {totals.tokens_written:,} "
         "tokens."

@@ -37,12 +37,10 @@ from corpusveil.storage.records import Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import Counts
-from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.fit import MANY_SHARED, Unknown, shared_share, unknown_words
 from corpusveil.transforms.release.left_out import Copies, content_tags, count
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import Release
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -74,8 +72,6 @@ class Forecast(Shown):
     refused: str | None
     spent: float | None
     copies: Copies | None = None
-    own_words: int | None = None
-    """Words of the documents themselves, if a length policy releases another number of words."""
     unknown: Unknown = field(default_factory=lambda: Unknown(share=0.0, words={}))
     """The words of the first texts that the space lacks."""
     shared: float = 0.0
@@ -95,8 +91,6 @@ class Forecast(Shown):
             f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
             f"about {several(self.documents, 'document')}, {several(self.tokens, self.counted)}, {written} written",
         ]
-        if self.own_words is not None:
-            lines.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
@@ -180,14 +174,10 @@ def forecast(run: Run) -> Forecast:
         nats = pa.concat_tables([read_table(note, ["nats"]) for note in notes])["nats"].to_numpy()
         refused, spent, by_unit = (None, None, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
-    own_words = None
-    if isinstance(release, Release) and release.length is not None:
-        own_words = round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
-        own_words=own_words,
         unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
         shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
         counted=release.counted, choices=tuple(release.choices()) if isinstance(release, PassageRelease) else (),
