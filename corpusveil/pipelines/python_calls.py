@@ -46,7 +46,6 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
-from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
@@ -236,11 +235,7 @@ def privatize_corpus(
     if mark_source and not isinstance(release, PassageRelease):
         raise ConflictError("mark_source: words are drawn for each text, which is not public; release passages.")
     columns = dataclasses.replace(run.reads.columns, marked=mark_source)
-    run = dataclasses.replace(
-        run,
-        reads=dataclasses.replace(run.reads, columns=columns),
-        look=lambda batch: warn_of_misfit(release, batch.texts),
-    )
+    run = dataclasses.replace(run, reads=dataclasses.replace(run.reads, columns=columns))
     return run.privatize(_engine(engine))
 
 

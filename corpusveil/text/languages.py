@@ -18,7 +18,7 @@ import hashlib
 import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -73,8 +73,6 @@ _SEPARATED = {
 
 FIRST, SAMPLE = 300, 20_000
 """The language is recognized by this many first texts or words, and characters of these."""
-SHORTEST = 40
-"""The language of a text of fewer characters is not asked for."""
 SURE = 0.8
 """The share of certainty from which a detected language counts."""
 
@@ -210,13 +208,6 @@ def detected(texts: Iterable[str | None]) -> str:
     if certainty < SURE:
         raise DataError("language detect: the language cannot be told from the first public texts or words; name it.")
     return str(language)
-
-
-def share_of_others(texts: Sequence[str], language: str) -> float:
-    """Return the share of texts, but for short ones, that are surely in another language. Private."""
-    spoken = [_identifier().classify(text) for text in texts if len(text) >= SHORTEST]
-    others = [certainty >= SURE and other != language for other, certainty in spoken]
-    return float(sum(others) / max(1, len(others)))
 
 
 @functools.cache

@@ -34,11 +34,10 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
-from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
-from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
+from corpusveil.transforms.release.pages import public_page, write_pages
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
 
@@ -169,12 +168,14 @@ class Run:
             columns.separator,
         )
         first: list[Batch] = []
-        if (self.begun or self.look) is not None and not files.exists(files.join(writes.url, "manifest.json")):
+        if not files.exists(files.join(writes.url, "manifest.json")):
             aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
             refuse_first(tasks, columns, aside, first.append)
-        if self.look is not None and first:
-            self.look(first[0])
-        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
+        for batch in first[:1]:
+            self.release.refuse(batch.texts)
+            if self.look is not None:
+                self.look(batch)
+        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
         names = [*names_of(shards[0], columns.separator), *partitions(shards)]
         return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
@@ -219,8 +220,6 @@ class _Start:
     job: ShardJob
     tasks: Sequence[ShardTask]
     began: float
-    first: Sequence[Batch]
-    """The first rows, if they were looked at."""
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
 
@@ -273,11 +272,6 @@ class _Start:
         shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
-        if self.first:
-            batch = self.first[0]
-            names = missed_names(run.release, batch.texts, batch.numbers)
-            unknown = unknown_words(run.release, batch.texts)
-            job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def tidy(self, _: Outcome) -> None:
