@@ -15,6 +15,7 @@ GONE: Mapping[str, str] = {
     "text.numbers = surrogate": "choose resample or mask",
     "budget.model": "the space has a table of what readers recover; 'corpusveil evaluate risk' makes one",
     "budget.risk_text": "the space has a table of what readers recover; 'corpusveil evaluate risk --text' makes one",
+    "output.page": "the page is always written; remove it if nobody is to have it",
     "cv.epsilon_for_risk": "give cv.release(risk=0.5, key=key), which has .budget and .risk",
     "cv.EpsilonAtRisk": "cv.release(risk=0.5, key=key).risk says what a risk chose",
 }

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.display import Card, Shown, Table
+from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError, PackageError
 from corpusveil.pipelines.resolve import mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed
@@ -70,14 +70,6 @@ class Preview(Shown):
             fields.append((f"text {number + 1}", _shown(text)))
             fields += [(drawn.name, _shown(drawn.texts[number])) for drawn in self.drawn]
         return Card(PRIVATE, fields)
-
-    def _repr_html_(self) -> str:
-        """Return a table for a notebook: a row for a text, a column for what becomes of it."""
-        columns = [("before", self.before), *((drawn.name, drawn.texts) for drawn in self.drawn)]
-        names, texts = zip(*columns, strict=True)
-        rows = [[_shown(text) for text in row] for row in zip(*texts, strict=True)]
-        said = [self.made_by, *(drawn.said for drawn in self.drawn)]
-        return Card(PRIVATE, [("", said)], [Table(names, rows)]).html()
 
     def table(self) -> pa.Table:
         """Return a row for each text at each epsilon: text (its number), unit, epsilon, before, after; private."""

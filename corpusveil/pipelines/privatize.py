@@ -16,7 +16,7 @@ from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.pages import public_page
+from corpusveil.transforms.release.pages import page_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release
@@ -134,8 +134,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
             "their meaning (totals.json in the records has their number)."
         )
     watch.say(f"content sha256 {outcome.content_sha256}")
-    page = f" and {public_page(output)}" if plan.run.writes.page else ""
-    watch.say(f"to publish: {output}{page}; never {plan.run.writes.private.url}, the private records")
+    watch.say(f"to publish: {output} and {page_of(output)}; never {plan.run.writes.private.url}, the private records")
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.keep)
         watch.say(f"copied in the clear: {names}")

@@ -298,16 +298,6 @@ class TestFiles:
             cv.privatize_corpus(corpus / "own", corpus / "no", passage_release())
         assert not (corpus / "no" / "data").exists()
 
-    def test_the_private_page_says_how_well_the_store_knows_the_texts(self, corpus: Path) -> None:
-        """Beside what public texts have, which the manifest says; and with advice if it is far below."""
-        for name, given, advice in (("near", PIECES[1::2], False), ("far", ["zzyzx 17", "qrtz", "x"], True)):
-            write_shard(corpus / name / "0.jsonl", [{"text": text} for text in given])
-            outcome = cv.privatize_corpus(corpus / name, corpus / f"{name}-out", passage_release(accept_overlap=True))
-            page = (Path(outcome.records) / "report.html").read_text()
-            usual = json.loads((corpus / f"{name}-out" / "manifest.json").read_text())["store"]["similarity"]
-            assert f"{usual:.2f}" in page
-            assert ("does not know texts like yours" in page) == advice, name
-
 
 def test_a_release_is_what_decides_its_text() -> None:
     """Another store, K, epsilon, splitting or treatment of equal texts is another release; the key is in no digest."""

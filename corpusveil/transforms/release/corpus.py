@@ -37,7 +37,7 @@ from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
-from corpusveil.transforms.release.pages import public_page, write_pages
+from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
 
@@ -192,9 +192,9 @@ class Run:
             if (there := files.info(url)) is not None and there["type"] != "directory":
                 raise file_in_the_way(url)
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
-        if self.writes.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
+        if files.exists(page_of(output)) and records.read("run.json", Claim) is None:
             raise InUseError(
-                f"{public_page(output)}: this file is where the page of this release would be, and is not of this run; "
+                f"{page_of(output)}: this file is where the page of this release would be, and is not of this run; "
                 "remove the file, or choose another output."
             )
 
@@ -275,10 +275,10 @@ class _Start:
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def tidy(self, _: Outcome) -> None:
-        """Remove what a finished release does not need, and write its pages."""
+        """Remove what a finished release does not need, and write its page."""
         for part in (DROPS, OVER):
             files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.writes.url, self.job.records, self.run.release, page=self.run.writes.page)
+        write_page(self.job.writes.url)
 
     def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
@@ -358,7 +358,7 @@ def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     for part in ("", "data"):
         files.sweep(files.join(job.writes.url, part))
-    folder, _, page = public_page(job.writes.url).rpartition("/")
+    folder, _, page = page_of(job.writes.url).rpartition("/")
     files.sweep(folder, page)
     for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
         files.sweep(job.records.address(part))
