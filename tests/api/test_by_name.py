@@ -128,9 +128,7 @@ class TestFramesEverywhere:
         with refused("wrong-type"):
             cv.preview("a single text", epsilon=1.0)
 
-    def test_both_units_stand_beside_the_text_as_a_table_of_a_notebook_and_as_a_plot(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_both_units_are_shown_in_a_notebook_and_as_a_plot(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What words and passages are is what releases of these names write; markup of a text stays text."""
         frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
         passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
@@ -138,7 +136,8 @@ class TestFramesEverywhere:
         given, texts = list(frame["body"][:1]), [drawn.texts for drawn in made.drawn]
         assert texts == [cv.privatize(given, release, ["0"], "body") for release in (words, passage)]
         html = made._repr_html_()
-        assert re.findall("<th>(.*?)</th>", html) == ["before", made.drawn[0].name, "passage, epsilon 10"]
+        assert made.drawn[0].name in html
+        assert "passage, epsilon 10" in html
         assert "&lt;b&gt;The river" in html
         assert "<b>" not in html
         every = cv.compare(frame, text="body", risks=[0.5], epsilons=[8, 10], key=key)
@@ -192,12 +191,3 @@ class TestFramesEverywhere:
         ):
             with refused(*refusal):
                 call()
-
-
-def test_what_many_rows_share_is_said_by_a_plan(tmp_path: Path) -> None:
-    release = cv.release(epsilon=1.0, key=cv.Key.for_tests())
-    own = [" ".join(f"{WORDS[(row * 7 + at * at) % len(WORDS)]}" for at in range(20)) for row in range(40)]
-    for name, footer in (("own", ""), ("shared", "please do not reply to this mail at all. ")):
-        (tmp_path / name).write_text("".join(f"{footer}{text}\n" for text in own))
-        (tmp_path / name).rename(tmp_path / f"{name}.txt")
-        assert ("stand in more than 20" in str(cv.plan(tmp_path / f"{name}.txt", release))) == (name == "shared")

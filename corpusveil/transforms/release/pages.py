@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from corpusveil.budget.budget import written
-from corpusveil.errors import BadRecordError, listed
+from corpusveil.errors import BadRecordError
 from corpusveil.ledger.caps import cap_sentences
 from corpusveil.storage import files
 from corpusveil.transforms.release.manifest import read_manifest
@@ -61,7 +61,7 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
     claim = f"The published claim is: “{guarantee['claim']}”{'.' if guarantee['holds'] else ', which is not true.'}"
     compared = f"The guarantee compares {guarantee['neighbors']}."
     yield Part("On which conditions", [compared, *guarantee["assumptions"], claim, *risks, *facts])
-    kept = f"{'every other column' if keep == ['*'] else listed(keep)}, outside every guarantee" if keep else "none"
+    kept = f"{'every other column' if keep == ['*'] else ', '.join(keep)}, outside every guarantee" if keep else "none"
     yield Part("What a reader sees unprotected", [*guarantee["disclosed"], f"Kept columns: {kept}."])
     named = {name: value for name, value in manifest.items() if isinstance(value, str)}
     made = {**configuration, **manifest.get("store", {}), "name in a ledger": manifest["spends"]["name"], **named}
@@ -85,4 +85,4 @@ def _budget(configuration: Mapping[str, Any]) -> str:
 def _shown(value: Any) -> str:
     if isinstance(value, dict):
         return ", ".join(f"{name} {_shown(each)}" for name, each in value.items() if each is not None)
-    return listed([str(each) for each in value]) if isinstance(value, list) else str(value)
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
