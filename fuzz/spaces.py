@@ -55,12 +55,6 @@ def as_npz(words: list[str], matrix: np.ndarray) -> bytes:
     return zipped([("vocab.npy", npy(np.array(words))), ("vectors.npy", npy(matrix))])
 
 
-def as_parquet(words: list[str], matrix: np.ndarray, **options: object) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(pa.table({"word": words, "vector": list(matrix), "count": list(range(len(words)))}), sink, **options)
-    return sink.getvalue()
-
-
 def check_vectors(data: bytes, folder: Path, suffix: str) -> None:
     """Read vectors, and read them again in the forms that they can be written in."""
     path = folder / f"x{suffix}"
@@ -84,8 +78,6 @@ def _file(content: bytes, suffix: str, *, raw: bool) -> bytes:
     if suffix == ".npz":
         vocabulary, vectors = pieces(content, 2)
         return zipped([("vocab.npy", vocabulary), ("vectors.npy", vectors)])
-    if suffix == ".parquet":
-        return changed(as_parquet(WORDS, MATRIX, compression="none", use_dictionary=False), content)
     return packed(content, ".gz" if suffix.endswith(".gz") else "", raw=False)
 
 
@@ -108,16 +100,6 @@ def npz_seeds() -> Iterator[bytes]:
             yield b"\0" + one(npy(vocabulary), npy(MATRIX.astype(dtype)))
     yield b"\0" + one(npy(np.array(WORDS)), npy(np.asfortranarray(MATRIX)))
     yield bytes([RAW]) + as_npz(WORDS, MATRIX)
-
-
-def parquet_seeds() -> Iterator[bytes]:
-    yield b"\0" + bytes(6)
-    yield bytes([RAW]) + as_parquet(WORDS, MATRIX)
-    yield bytes([RAW]) + as_parquet(WORDS, MATRIX, compression="none")
-    sink = io.BytesIO()
-    fixed = pa.FixedSizeListArray.from_arrays(pa.array(MATRIX.ravel()), 2)
-    pq.write_table(pa.table({"token": pa.array(WORDS, pa.large_string()), "embedding": fixed}), sink)
-    yield bytes([RAW]) + sink.getvalue()
 
 
 def _vocabulary(counts: np.ndarray | None = None) -> Vocabulary:
@@ -242,7 +224,6 @@ def readers() -> Iterator[Reader]:
     for name, suffix, seeds in (
         ("vectors-text", ".txt", text_seeds), ("vectors-text.gz", ".txt.gz", text_seeds),
         ("vectors-binary", ".bin", binary_seeds), ("vectors-npz", ".npz", npz_seeds),
-        ("vectors-parquet", ".parquet", parquet_seeds),
     ):  # fmt: skip
         yield Reader(name, seeds, functools.partial(check_vectors, suffix=suffix))
     yield Reader("space", space_seeds, check_space)

@@ -139,7 +139,6 @@ def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
         "language.model",
         "language.denoise",
         "spaces.build",
-        "audits.length_audit",
     ):
         assert f"corpusveil.{outside}" in graph.modules
         assert f"corpusveil.{outside}" not in reached

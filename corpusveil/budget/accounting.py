@@ -10,7 +10,7 @@ Nats are whole numbers of 1e-9, rounded up: sums are exact, in any order and on 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -24,14 +24,6 @@ def upward(value: Fraction) -> float:
     """Return the smallest float64 that is not below an exact value."""
     near = float(value)
     return near if Fraction(near) >= value else math.nextafter(near, math.inf)
-
-
-def added_times(values: Iterable[tuple[float, int]]) -> float:
-    """Return the exact sum of float64 values, each with its multiplicity, rounded up; infinite if a value is."""
-    values = list(values)
-    if any(value == math.inf for value, _ in values):
-        return math.inf
-    return upward(sum((Fraction(value) * times for value, times in values), Fraction(0)))
 
 
 SCALE = 10**9
@@ -72,14 +64,6 @@ def readings(tokens: Int64, bounds: Float64) -> Readings:
     with np.errstate(over="ignore"):
         nats = np.where(tokens > INFINITE // np.maximum(each, 1), INFINITE, tokens * each)
     return Readings(tokens, nats)
-
-
-def with_length(readings: Readings, epsilon: float) -> Readings:
-    """Return readings of documents whose length is disclosed, too, at this epsilon for each word of difference."""
-    if not epsilon:
-        return readings
-    more = int(fixed(epsilon))
-    return Readings(readings.tokens, np.where(readings.nats > INFINITE - more, INFINITE, readings.nats + more))
 
 
 def unbounded(readings: Readings) -> Readings:

@@ -118,7 +118,6 @@ def _version() -> str:
 
 REMEDIES = {
     "space": "Try it with --space en, after pip install 'corpusveil[en]'; 'corpusveil space' builds your own.",
-    "mechanism": "--mechanism ring-geometric suits most corpora; 'corpusveil mechanisms' compares all.",
 }
 """What helps where an option is missing that a new user cannot know."""
 SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Int64, Integers
-from corpusveil.budget.privacy_loss import PrivacyLoss, Pure
 from corpusveil.display import Card, Shown, round_up, rounded_up
 from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
 from corpusveil.sampling import grid, weights
@@ -150,18 +149,6 @@ class Mechanism(abc.ABC):
     def plain_ldp(self, epsilon: float) -> float | None:  # noqa: ARG002 - here there is none
         """Return an upper bound on the log-ratio of any two words, in nats; None without a guarantee."""
         return None
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return a bound on the privacy loss of one replaced word that changes by at most ``distance``.
-
-        ``distance`` is in the guarantee's metric; None means any two words. Returns None without a guarantee. The
-        default uses only epsilon times the distance, or plain LDP. A mechanism that overrides this says why its bound
-        holds for every pair within the distance.
-        """
-        guarantee = self.guarantee(epsilon)
-        if guarantee.plain_ldp is None:
-            return None
-        return Pure(guarantee.plain_ldp if distance is None else min(epsilon * distance, guarantee.plain_ldp))
 
     @property
     @abc.abstractmethod

@@ -20,7 +20,6 @@ from typing import ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64
-from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.mechanisms.base import INTEGER_WEIGHTS, check_fraction
 from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
@@ -77,15 +76,6 @@ class CusText(OnSets):
         """Return an upper bound of the log-ratio of two rows: the largest weight over the common weight of all."""
         bound = math.log(float(self.own(epsilon).max()) * weights.TOTAL / self.table(epsilon).added)
         return min(bound, float(epsilon)) if int(self.sets.sizes[0]) == len(self.space) else bound
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return a bounded range within a group: scores lie between -1 and 0, and half of epsilon is in the exponent.
-
-        The uniform law is mixed in after that.
-        """
-        if distance is None or epsilon * distance >= self.plain_ldp(epsilon):
-            return OnSets.privacy_loss(self, epsilon, distance)
-        return BoundedRange(epsilon if distance >= 1 else 0.0)
 
     def unknown_bound(self, epsilon: float, public: Float64) -> float:
         least = self.table(epsilon).added / weights.TOTAL

@@ -24,7 +24,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Integers, UInt64
-from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import called, compiled
 from corpusveil.mechanisms.on_lists import Truncated, default_gamma
 from corpusveil.mechanisms.registry import register
@@ -197,11 +196,6 @@ class DiffractorExponential(Truncated):
         rule = default_gamma(table.n, epsilon / 2, self.beta, table.n - 1)
         share = outside / (inside + outside)
         return [f"Nearly uniform: {share:.0%} of draws are beyond gamma = {table.gamma}; the rule gives {rule}."]
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return a bounded range, as for the exponential mechanisms on vectors: half of epsilon is in the exponent."""
-        most = self.table(epsilon).gamma
-        return BoundedRange(epsilon * (most if distance is None else min(distance, most)))
 
     def plain_ldp(self, epsilon: float) -> float:
         return min(epsilon * self.table(epsilon).gamma, 44 * math.log(2))

@@ -23,14 +23,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Integers, UInt64
-from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss, Pure
 from corpusveil.compiled import compiled
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
-MOST_STEPS, HIGHEST_LOSS = 4096, 600.0
-"""For words further apart, the bound is epsilon times the distance alone."""
 _FLOOR_BITS = weights.FLOOR.bit_length() - 1
 
 
@@ -134,25 +131,6 @@ class DiffractorGeometric(OnLists):
         gaps = np.minimum(np.abs(np.subtract(inputs, outputs, dtype=np.int64)), steps.size - 1)
         clamped = (np.equal(outputs, 0) * 1 + np.equal(outputs, table.n - 1)) * tails[gaps + 1].astype(np.float64)
         return np.asarray((steps[gaps].astype(np.float64) + clamped + weights.FLOOR) / weights.TOTAL)
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return the loss of two words as many steps apart as the distance allows, on a path without ends.
-
-        Clamping follows the step, so a path without ends bounds every pair on this path. Likewise one list bounds a
-        mixture of several, since the divergence is convex. On a path without ends, words that are further apart are
-        never harder to distinguish: the best event for two-sided geometric steps is "at most k", whose probability
-        falls with the distance of the other word. For s steps the loss takes the values ``epsilon (s - 2k)``, k = 0 ..
-        s.
-        """
-        most = len(self.space) - 1
-        steps = most if distance is None else min(int(distance), most)
-        if steps == 0:
-            return Pure(0.0)
-        a = math.exp(-epsilon)
-        if steps > MOST_STEPS or epsilon * steps > HIGHEST_LOSS:
-            return OnLists.privacy_loss(self, epsilon, distance)
-        law = np.concatenate([[1.0], (1 - a) * a ** np.arange(1, steps), [a**steps]]) / (1 + a)
-        return OfLaws([(law, law[::-1].copy())], steps)
 
     def retention(self, epsilon: float) -> float:
         table = self.table(epsilon)

@@ -25,9 +25,8 @@ from typing import Any
 import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int32, Int64, Integers
-from corpusveil.budget.privacy_loss import BoundedRange, PrivacyLoss
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Mechanism, by_epsilon
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, by_epsilon
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.exponential_rows import ExponentialRows
 from corpusveil.mechanisms.vector_blocks import exponential
@@ -75,18 +74,6 @@ class OnDistances(OverVectors):
 
     def distributions(self, words: Integers, epsilon: float) -> Float64:
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return a bounded range, epsilon times the distance long.
-
-        With epsilon/2 in the exponent ``ln P[w, u] - ln P[w', u]`` is a constant plus ``(epsilon/2)(d(w', u) - d(w,
-        u))``, which lies within ``(epsilon/2) d(w, w')`` of 0 for every output u. Where the floor of the weights bounds
-        any log-ratio by less than half of the range, that bound is taken.
-        """
-        range_of_any = 2 * self.reach(epsilon)
-        if distance is None and 2 * self.plain_ldp(epsilon) < range_of_any:
-            return Mechanism.privacy_loss(self, epsilon, distance)
-        return BoundedRange(range_of_any if distance is None else min(epsilon * distance, range_of_any))
 
     def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[Float64, Float64]:
         """Return both shares without the rows of all words, which are too many to build."""

@@ -24,14 +24,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Int64, Integers, UInt64
-from corpusveil.budget.privacy_loss import OfLaws, PrivacyLoss
 from corpusveil.compiled import compiled, u
-from corpusveil.mechanisms.on_lists import OnLists, Truncated, default_gamma
+from corpusveil.mechanisms.on_lists import Truncated, default_gamma
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
-MOST_CELLS = 1 << 21
-"""The most cells of the pairs of laws from which a bound on the privacy loss is computed."""
 _FEWEST_BITS, _MOST_BITS = 10, 14
 """Of a draw, for the guide: so many that hardly a bucket has two cells, and few enough to stay in a cache."""
 
@@ -159,29 +156,6 @@ class RingGeometric(Truncated):
 
     def apart(self, gaps: Float64, epsilon: float) -> Float64:
         return np.minimum(np.minimum(gaps, len(self.space) - gaps), self.table(epsilon).gamma)
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return the loss of all pairs within the distance, from the integer weights that are sampled.
-
-        A rotated or mirrored ring has the same law, so all pairs of words s steps apart have the same loss, and there
-        is one pair for each s; beyond 2 gamma steps the pairs are equal. Losses of different s are not ordered on a
-        truncated ring, so the largest divergence counts. With several lists, the worst list bounds the mixture, since
-        the divergence is convex. If there are too many pairs, only epsilon times the distance is used.
-        """
-        pairs: list[tuple[Float64, Float64]] = []
-        n, gamma = len(self.space), self.table(epsilon).gamma
-        near = n // 2 if distance is None or distance >= gamma else math.floor(distance)
-        most = min(near, n // 2, 2 * gamma)
-        if most * (most + 2 * gamma) > MOST_CELLS:
-            return OnLists.privacy_loss(self, epsilon, distance)
-        law = self.ring_weights(epsilon).astype(np.float64) / weights.TOTAL
-        width = most + 2 * gamma - 1
-        around = np.arange(n) if width >= n else np.arange(1 - gamma, most + gamma)
-        rest = (n - around.size) * law[n // 2]  # farther ones are as probable for both
-        for apart in range(1, most + 1):
-            first, second = law[around % n], law[(around - apart) % n]
-            pairs.append((np.append(first, rest), np.append(second, rest)) if rest else (first, second))
-        return OfLaws(pairs, min(gamma, near)) if pairs else OnLists.privacy_loss(self, epsilon, 0.0)
 
     def retention(self, epsilon: float) -> float:
         return int(self.table(epsilon).near[0]) / weights.TOTAL

@@ -1,12 +1,11 @@
-"""Vectors of pieces of text: the weighted mean of word vectors, in integers, so that all processors agree on them.
+"""Vectors of pieces of text: the sum of word vectors, in integers, so that all processors agree on them.
 
-A word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and 0 if it is on a public list of
-names and nothing else: *Sarah* must not find *my name is Sarah*. Word vectors have length one and are centered by their
-mean, weighted by p. A last coordinate says whether a piece denies, which a mean hardly shows: 0.2 of the length of the
-others, below 0 without a word of ``DENIALS`` (``python -m benchmarks opposites``: of two hundred pairs of opposites, a
-third as many flip). Everything is fixed point: word vectors are rounded to ``2^-14``, weights to ``2^-15``, and the sum
-of a piece is scaled so that the whole has length 127, and rounded to the nearest int8, halves away from zero. A piece
-without a known word has the vector 0.
+Where a space has sentence vectors, which are taught to add up (``teaching.py``), these are summed as they are. Where it
+has none, a word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and word vectors have length
+one and are centered by their mean, weighted by p: fixed point, vectors rounded to ``2^-14`` and weights to ``2^-15``.
+A last coordinate says whether a piece denies, which a sum hardly shows: 0.3 of the length of the others, below 0
+without a word of ``DENIALS`` (``python -m benchmarks opposites``). The sum of a piece is scaled so that the whole has
+length 127, and rounded to the nearest int8, halves away from zero. A piece without a known word has the vector 0.
 
 A store can have vectors of another kind: of an encoder that a package names among the entry points
 ``corpusveil.encoders``, and that it must have when it is opened. That is an object, or its class, with a ``version``
@@ -27,14 +26,13 @@ import pyarrow as pa
 from corpusveil.arrays import Bool, Float64, Int8, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.errors import DataError, PackageError, UnsetError
-from corpusveil.passages.listed_names import listed_names
 from corpusveil.passages.pieces import Pieces
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 
-VERSION = 2
+VERSION = 3
 """Goes up whenever the same space would give the same piece another vector."""
 LENGTH = 127
 """The length of a vector, but for rounding."""
@@ -44,11 +42,12 @@ can't n't ain't aren't couldn't didn't doesn't don't hadn't hasn't haven't isn't
 weren't won't wouldn't
 """
 """English words that deny; a space of another language has none, and its last coordinate tells nothing."""
-_DOUBLE_TOPIC, _DENIES = 249, 25
-"""Twice the length of the other coordinates, 127 / sqrt(1.04), and the size of the last."""
+_DOUBLE_TOPIC, _DENIES = 243, 36
+"""Twice the length of the other coordinates, 127 / sqrt(1.09), and the size of the last."""
 MOST = 1040
 """The numbers of a vector."""
-_POINT, _WEIGHTS = 14, 15
+_POINT, _WEIGHTS, _SENTENCE_POINT = 14, 15, 7
+"""Binary digits after the point of vectors and weights, and of sentence vectors, so that short sums are exact."""
 _FULL = 1 << 20
 BUILT_IN = "mean"
 ENCODERS: Registry[Any] = Registry("encoder")
@@ -60,7 +59,7 @@ class MeanVectors:
 
     Attributes:
         tokenizer: of the vocabulary of the space.
-        words: int32 [V, d - 1], the vector of a word times its weight.
+        words: int32 [V, d - 1], the vector of a word, times its weight.
         denies: bool [V], whether a word denies.
         dimensions: d.
         name: what the encoder is, with version and space, as a store records it.
@@ -93,10 +92,21 @@ class MeanVectors:
 
 @functools.lru_cache(maxsize=4)
 def mean_vectors(space: Space) -> MeanVectors:
-    """Return the built-in encoder over a space with public counts; made once a process.
+    """Return the built-in encoder over a space with sentence vectors or public counts; made once a process.
 
-    Raises UserError for a space without counts.
+    Raises UserError for a space without either.
     """
+    words = _weighted(space) if space.sentences is None else space.sentences.astype(np.int32) << _SENTENCE_POINT
+    table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
+    hyphens = space.hyphens or "split"
+    denials = set(DENIALS.split())
+    denies = np.array([word in denials for word in space.vocabulary.words])
+    name = f"{BUILT_IN}/{VERSION}/{space.digest}"
+    return MeanVectors(Tokenizer(table, hyphens), words, denies, name)
+
+
+def _weighted(space: Space) -> Int32:
+    """Return word vectors times their weights, int32 [V, d]. Raises UserError for a space without counts."""
     if space.counts is None:
         raise UnsetError(f"{space.url or 'the space'}: pieces weigh words by their frequency, and this has no counts.")
     counts = space.counts.astype(np.int64)
@@ -110,14 +120,8 @@ def mean_vectors(space: Space) -> MeanVectors:
         raise DataError(f"{space.url or 'the space'}: its counts add up to {total:,}; divide them by a common number.")
     center = counts @ units // total
     weights = (total << _WEIGHTS) // (total + 1000 * counts)
-    weights[np.array([*map(listed_names()[0].__contains__, space.vocabulary.words)], np.bool_)] = 0
-    words = ((units - center) * weights[:, None]) >> _WEIGHTS
-    table = WordTable.build(space.vocabulary.text, space.vocabulary.offsets.astype(np.int64))
-    hyphens = space.hyphens or "split"
-    denials = set(DENIALS.split())
-    denies = np.array([word in denials for word in space.vocabulary.words])
-    name = f"{BUILT_IN}/{VERSION}/{space.digest}"
-    return MeanVectors(Tokenizer(table, hyphens), words.astype(np.int32), denies, name)
+    words: Int32 = (((units - center) * weights[:, None]) >> _WEIGHTS).astype(np.int32)
+    return words
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,11 +1,10 @@
-"""What a store knows, measured on public pieces that it does not have; from these figures alone follows K.
+"""What a store knows, measured on public pieces that it does not have.
 
 ``similarity`` is the mean inner product by rank over ``127^2``, and ``overall`` that with any piece. ``back`` is the
 share of the content word occurrences of a piece that stand in what replaces it, by the exact law, and ``back_floor``
-that share for a piece drawn at random. ``picked`` is how often a reader who holds the texts, and knows store and law,
-picks the original of what was drawn: for texts of some pieces, whose positions the reader knows, the candidate at which
-the product of the likelihoods is largest; equal ones share. A likelihood has two values, so that is the candidate with
-the most hits. Texts are made of the left-out pieces by turns.
+that share for a piece drawn at random. ``picked`` is how often a reader who holds the candidates, and knows store and
+law, picks the original of what was drawn, by the exact law: a piece that is near to some candidates is as likely of
+each of these, and any other tells nothing. ``apart`` is that share among the near pieces alone, by the number K.
 """
 
 from __future__ import annotations
@@ -16,21 +15,19 @@ import numpy as np
 import pyarrow as pa
 from scipy import sparse
 
-from corpusveil.arrays import Float64, Int32
+from corpusveil.arrays import Int32
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.encoder import LENGTH
-from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import Store
 from corpusveil.search.inner_products import ProductSearch
 
 LEFT_OUT, LEAST = 2000, 100
 """The most pieces that are measured, and the fewest left-out ones; if there are fewer, the store's last tenth is."""
 RANKS, CANDIDATES = 200, 1000
+CHOICES = (1, 2, 4, 8, 16, 32, 64)
+"""Numbers of neighbors, K, among which people choose."""
 EPSILONS = (8, 10, 12, 14)
-TEXTS = (1, 2, 3, 5, 10)
-"""Pieces of the texts that a reader holds."""
-DRAWN = 4
-"""Releases of each text."""
 NEAR_TWIN = 95
 """Per cent of the largest inner product above which a piece is a near duplicate."""
 _FULL = LENGTH**2
@@ -55,10 +52,19 @@ def figures_of(store: Store, left: pa.Array, others: pa.Array) -> dict[str, Any]
                 "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
                 "overall": round(total / (at.size * held * _FULL), 6),
             }  # fmt: skip
-            law = out.get("like", made)  # K is of the store, whoever's text it is
-            own = _content(store, texts.take(pa.array(at)))
-            out[name] = made | _of_law(ids[at], words, own, np.asarray(law["similarity"]), law["overall"])
+            out[name] = made | _of_law(ids[at], words, _content(store, texts.take(pa.array(at))))
     return out
+
+
+def choices(store: Store, epsilon: float) -> list[tuple[int, float, float, float]]:
+    """Return for each number K of neighbors which shares are drawn near and picked, and the mean similarity."""
+    apart = store.info.get("figures", {}).get("like", {}).get("apart", {})
+    made = []
+    for neighbors in (int(each) for each in apart if int(each) <= len(store.similarity)):
+        exchange = Exchange.at(epsilon, len(store), neighbors)
+        picked = exchange.near * apart[str(neighbors)] + (1 - exchange.near) / CANDIDATES
+        made.append((neighbors, exchange.near, picked, exchange.mean(store.similarity, store.overall)))
+    return made
 
 
 def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
@@ -71,39 +77,27 @@ def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
     return sparse.csr_matrix((ones, (texts_of, tokens.ids[known])), (len(texts), len(store.space)))
 
 
-def _of_law(
-    ids: Int32, words: sparse.csr_matrix, own: sparse.csr_matrix, similarity: Float64, overall: float
-) -> dict[str, Any]:
+def _of_law(ids: Int32, words: sparse.csr_matrix, own: sparse.csr_matrix) -> dict[str, Any]:
     """Return the figures of what replaces pieces whose nearest ones are ``ids``, int32 [T, ranks]."""
     held, stands, occurrences = words.shape[0], (words > 0).astype(np.int32), max(int(own.sum()), 1)
     floor = (own.sum(axis=0) @ stands.sum(axis=0).T).item() / (held * occurrences)
     shared = np.array([own.multiply(stands[ids[:, rank]]).sum() for rank in range(ids.shape[1])]) / occurrences
-    made: dict[str, Any] = {"back_floor": round(floor, 4), "neighbors": {}, "back": {}, "picked": {}}
+    apart = {str(k): round(_apart(ids[:CANDIDATES, :k]), 4) for k in CHOICES if k <= ids.shape[1]}
+    made: dict[str, Any] = {
+        "back_floor": round(floor, 4), "apart": apart, "neighbors": {}, "back": {}, "picked": {},
+    }  # fmt: skip
     for epsilon in EPSILONS:
-        exchange = Exchange.at(epsilon, held, best_neighbors(epsilon, held, similarity, overall))
+        exchange = Exchange.at(epsilon, held, min(usual_neighbors(epsilon, held), ids.shape[1]))
         made["neighbors"][str(epsilon)] = exchange.neighbors
         made["back"][str(epsilon)] = round(exchange.mean(shared, floor), 4)
-        made["picked"][str(epsilon)] = _picked(exchange, ids[:CANDIDATES, : exchange.neighbors])
+        made["picked"][str(epsilon)] = round(_picked(exchange, ids[:CANDIDATES, : exchange.neighbors]), 3)
     return made
 
 
-def _picked(exchange: Exchange, near: Int32) -> dict[str, float]:
-    """Return how often the original is picked, by the number of pieces of a text; ``near`` int32 [C, K] are ids."""
-    size = len(near)
-    bounds = np.arange(0, near.size + 1, near.shape[1])
-    has = sparse.csr_matrix((np.ones(near.size, np.int16), near.reshape(-1), bounds), (size, exchange.pieces))
-    random = np.random.default_rng(0)  # of public pieces: no secret, and the same everywhere
-    out = {str(number): 0.0 for number in TEXTS}
-    every = np.arange(size)
-    for _ in range(DRAWN):
-        hits = np.zeros((size, size), np.int16)
-        for number in range(1, max(TEXTS) + 1):
-            first, second = random.integers(0, 2**64, (2, size), dtype=np.uint64)
-            ranks, drawn = exchange.draw(first, second)
-            turned = (every + (number - 1) * (size // max(TEXTS) + 1)) % size
-            drawn = np.where(ranks >= 0, near[turned, np.maximum(ranks, 0)], drawn)
-            hits += has[turned][:, drawn].toarray()
-            if number in TEXTS:
-                best = hits == hits.max(axis=0)
-                out[str(number)] += float((best[every, every] / best.sum(axis=0)).mean()) / DRAWN
-    return {number: round(share, 3) for number, share in out.items()}
+def _apart(near: Int32) -> float:
+    """Return how often the original of a near piece is picked, of all to which that is near; ``near`` int32 [C, K]."""
+    return float((1 / np.bincount(near.reshape(-1))[near]).mean())
+
+
+def _picked(exchange: Exchange, near: Int32) -> float:
+    return exchange.near * _apart(near) + (1 - exchange.near) / len(near)

@@ -30,6 +30,8 @@ from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError
 from corpusveil.sampling.weights import TOTAL, check_epsilon
 
+NEAR_ODDS, FEWEST, MOST_NATS = 4, 4, 100.0
+"""The default K: four pieces become a near one for each that becomes any, but it is at least 4."""
 _DIGITS = 60
 """Of decimal logarithms and powers, of which float64 keeps 16."""
 
@@ -123,12 +125,11 @@ def _draw(first: Any, second: Any, threshold: Any, neighbors: Any, pieces: Any, 
         out[t] = np.int64(high >> half)
 
 
-def best_neighbors(epsilon: float, pieces: int, similarity: Float64, overall: float) -> int:
-    """Return the number K of neighbors that makes the average similarity of a draw largest; of equals, the smallest.
+def usual_neighbors(epsilon: float, pieces: int) -> int:
+    """Return the default K: the fewest with which four in five pieces are drawn near, and at least 4.
 
-    ``similarity`` float64 [M] is the mean by rank of public pieces that the store does not have, and ``overall`` that
-    of any piece. Only public figures are read, so the choice discloses nothing.
+    It follows from epsilon and N alone. docs/decisions says why these numbers.
     """
-    most = min(len(similarity), pieces)
-    means = [Exchange.at(epsilon, pieces, size).mean(similarity, overall) for size in range(1, most + 1)]
-    return 1 + int(np.argmax(means))
+    with localcontext(prec=_DIGITS):
+        fewest = NEAR_ODDS * pieces / (Decimal(min(epsilon, MOST_NATS)).exp() - 1)
+    return min(pieces, max(FEWEST, math.ceil(fewest)))

@@ -17,7 +17,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int8, Int32
 from corpusveil.errors import ShapeError, of_other_type
 from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, check_whole
-from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import Store
 from corpusveil.sampling.draws import EXCHANGE, Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -29,7 +29,7 @@ MOST_NEIGHBORS = 1000
 class PassageExchange:
     """The exchange over a ``store`` of N pieces.
 
-    ``neighbors`` is K; None: by rule, the K of the largest mean similarity of public text at an epsilon. Raises
+    ``neighbors`` is K; None: the fewest with which four in five pieces become a near one, and at least 4. Raises
     UserError for a K that is no whole number from 1 to N.
     """
 
@@ -103,5 +103,5 @@ class PassageExchange:
 def _exchange(store: Store, neighbors: int | None, epsilon: float) -> Exchange:
     size = len(store)
     if neighbors is None:
-        neighbors = best_neighbors(epsilon, size, store.similarity, store.overall)
+        neighbors = min(usual_neighbors(epsilon, size), MOST_NEIGHBORS)
     return Exchange.at(epsilon, size, neighbors)

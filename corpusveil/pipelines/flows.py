@@ -138,13 +138,12 @@ FLOWS = (
         wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
     Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
         space: path=space
-        store: path=store most_pieces accept_overlap mark_source
+        store: path=store neighbors most_pieces accept_overlap mark_source
         corpus: * input!= name=corpus
         mechanism: name=mechanism
         budget: *
         text: *
         spans: * find=spans
-        length: * epsilon=length_epsilon
         key: path=key environment=key_environment test=test_key
         ledger: * path=ledger
         engine: * name=engine options=--
@@ -161,20 +160,6 @@ FLOWS = (
         denoise: * release!= path!=output
         engine: name=engine workers master""",
         wanted=("denoise.path",)),
-    Flow(
-        "audit", "Check a guarantee.",
-        """Check a guarantee, on exact laws if there are any, otherwise on samples. Exit status 1 if it is refuted.
-
-        Example: corpusveil audit --space spaces/glove --mechanism santext --epsilon 5
-
-        Example: corpusveil audit --space spaces/glove --mechanism ring-geometric --epsilon 10 --per document
-        --document 500
-        """,
-        "corpusveil.pipelines.audit:run", """
-        space: path!=space
-        length: * epsilon=length_epsilon
-        audit: * mechanism! parameters=parameter epsilons=epsilon documents=document path=output""",
-        wanted=("audit.per",)),
 )
 # fmt: on
 """The flows of this package, in the order of a run."""
@@ -186,7 +171,6 @@ PREVIEW = """
     budget: risk
     text: *
     spans: * find=spans
-    length: * epsilon=length_epsilon
     key: path=key
 """
 """The options of ``preview``, which is no step of a file."""

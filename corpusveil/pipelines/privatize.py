@@ -122,7 +122,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
     if isinstance(plan.run.release, Release):
-        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+        words = f"{counts.privatized:,} of the tokens are replaced words"
         watch.confide(f"{words} (private; a ledger counts these).")
     if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
         copies = "copies, and " if plan.run.release.duplicates == "drop" else ""

@@ -56,7 +56,7 @@ Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 
 
 T = TypeVar("T")
-_RELEASES = ("space", "store", "mechanism", "budget", "text", "spans", "length")
+_RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")
 """The sections of settings that a release is made of."""
 PASSAGE = 10.0
 """The epsilon of a text, at which ``preview`` shows passages."""

@@ -80,8 +80,9 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
     if store is not None:
         per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
         space = load_space(needed(settings.space, "space").path) if settings.is_given("space.path") else None
+        law = PassageExchange(load_store(store.path, space=space), store.neighbors)
         return PassageRelease(
-            PassageExchange(load_store(store.path, space=space)), float(budget.epsilon or 0), per, key=key,
+            law, float(budget.epsilon or 0), per, key=key,
             most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
         )  # fmt: skip
     mechanism = mechanism_of(settings)
@@ -92,7 +93,7 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
     return Release(
         mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), policy, key=key,
         collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
-        length=settings.length.chosen(), spans=settings.spans.policy(), risk=risk,
+        spans=settings.spans.policy(), risk=risk,
     )  # fmt: skip
 
 

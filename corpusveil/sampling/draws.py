@@ -32,8 +32,8 @@ TAG_KEY_BYTES = 32
 _AT_ONCE = 1 << 14
 """Blocks that are encrypted at once: they stay in the cache."""
 
-MECHANISM, RESAMPLE, NOISE, TERM, LENGTH, FILLER, EXCHANGE = 1, 2, 3, 4, 6, 7, 8
-"""Purposes of draws. A number is never given a second meaning; 5 had one until version 0.5."""
+MECHANISM, RESAMPLE, NOISE, TERM, EXCHANGE = 1, 2, 3, 4, 8
+"""Purposes of draws. A number is never given a second meaning; 5 to 7 had one until version 0.6."""
 
 _scratch = Scratch()
 

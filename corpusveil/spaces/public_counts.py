@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,7 +13,7 @@ from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
 from corpusveil.spaces.grammar import COLUMNS, Neighbors
-from corpusveil.spaces.vector_formats import open_plain
+from corpusveil.spaces.vector_formats import decode, open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import Description, described
@@ -154,26 +152,18 @@ def _parquet(url: str) -> Iterator[Pairs]:
 def _table(url: str) -> Iterator[Pairs]:
     comma = url.removesuffix(".gz").removesuffix(".zst").endswith(".csv")
     with open_plain(url) as file:
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        rows = csv.reader(text, delimiter=",") if comma else csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE)
         words: list[str] = []
         counts: list[int] = []
-        try:
-            for fields in rows:
-                if rows.line_num == 1 and len(fields) == 2 and fields[1].strip().lower() == "count":
-                    continue
-                word, count = _row(fields, url, rows.line_num)
-                words.append(word)
-                counts.append(count)
-                if len(words) == ROWS:
-                    yield pa.array(words), np.array(counts, np.int64)
-                    words, counts = [], []
-        except UnicodeDecodeError:
-            raise BadRowError(
-                f"{url}: the text after row {rows.line_num} is not valid UTF-8; convert the file to UTF-8."
-            ) from None
-        except csv.Error as error:
-            raise BadRowError(f"{url}, row {rows.line_num}: {error}.") from None
+        for row, line in enumerate(file, 1):
+            fields = decode(line, url, row).rstrip("\r\n").split("," if comma else "\t")
+            if row == 1 and len(fields) == 2 and fields[1].strip().lower() == "count":
+                continue
+            word, count = _row(fields, url, row)
+            words.append(word)
+            counts.append(count)
+            if len(words) == ROWS:
+                yield pa.array(words), np.array(counts, np.int64)
+                words, counts = [], []
         if words:
             yield pa.array(words), np.array(counts, np.int64)
 

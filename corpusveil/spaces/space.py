@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.arrays import Float32, Int32, Int64
+from corpusveil.arrays import Float32, Int8, Int32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import (
     AccessError,
@@ -43,6 +43,7 @@ from corpusveil.text import languages
 KIND = "space"
 VERSION = 1
 VECTORS, LISTS, VOCABULARY, RISK = "vectors.npy", "lists.npy", "vocabulary.parquet", "risk.json"
+SENTENCES = "sentences.npy"
 _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 SAVED: Saved[Space] = Saved(KIND, VERSION)
 
@@ -58,11 +59,13 @@ class Space:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
         lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
-        digest: SHA-256 of the content (words, counts, vectors, lists, table of risk; not of paths, time or encoding),
-            hexadecimal.
+        digest: SHA-256 of the content (words, counts, vectors, lists, table of risk, sentence vectors; not of paths,
+            time or encoding), hexadecimal.
         url: where it is saved; None when it is not.
         info: what ``_artifact.json`` says: sizes and how the space was made.
         risk: the bytes of its table of what readers recovered (``risk_table``); empty without one.
+        sentences: int8 [V, any], vectors that add up to what a sentence says (``passages/teaching.py``);
+            memory-mapped when loaded; None without.
     """
 
     vocabulary: Vocabulary
@@ -72,6 +75,7 @@ class Space:
     url: str | None = None
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     risk: bytes = b""
+    sentences: Int8 | None = None
     _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -85,6 +89,10 @@ class Space:
         for number, row in enumerate(self.lists):
             if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
                 raise ArtefactError(f"List {number} does not contain every word once; build the space again.")
+        if (taught := self.sentences) is not None:
+            if taught.dtype != np.int8 or taught.ndim != 2 or len(taught) != size:
+                raise ShapeError(f"sentence vectors are {taught.dtype} {taught.shape}; int8 ({size}, d) is needed.")
+            object.__setattr__(self, "sentences", read_only(taught))
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
 
@@ -161,17 +169,16 @@ class Space:
         lists = renumbered[np.asarray(self.lists)]
         lists = np.ascontiguousarray(lists[lists >= 0].reshape(len(lists), rows.size))
         vectors = np.ascontiguousarray(self.vectors[rows])
-        digest = content_digest(vocabulary, vectors, lists)
-        info = {name: value for name, value in self.info.items() if name not in ("call", "risk")}  # of other content
-        return Space(vocabulary, vectors, lists, digest, None, info | {"digest": digest, "words": rows.size})
+        sentences = None if self.sentences is None else np.ascontiguousarray(self.sentences[rows])
+        return _made(vocabulary, vectors, lists, self.info | {"words": rows.size}, b"", sentences)
 
     def with_risk(self, table: RiskTable) -> Space:
         """Return the space with another table of what readers recovered, not saved. It is another space."""
-        risk = table.data()
-        digest = content_digest(self.vocabulary, self.vectors, self.lists, risk)
-        info = {name: value for name, value in self.info.items() if name != "call"}  # which built other content
-        info |= {"digest": digest, "risk": True}
-        return Space(self.vocabulary, self.vectors, self.lists, digest, None, info, risk)
+        return _made(self.vocabulary, self.vectors, self.lists, self.info, table.data(), self.sentences)
+
+    def with_sentences(self, sentences: Int8 | None) -> Space:
+        """Return the space with other sentence vectors, int8 [V, d], or none, not saved. It is another space."""
+        return _made(self.vocabulary, self.vectors, self.lists, self.info, self.risk, sentences)
 
     def save(self, url: str | os.PathLike[str]) -> Space:
         """Write the space to the folder ``url`` (any fsspec URL) and return it with that address.
@@ -187,6 +194,9 @@ class Space:
             for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
                 with files.open_write(files.join(url, name)) as file:
                     np.save(file, array, allow_pickle=False)
+            if self.sentences is not None:
+                with files.open_write(files.join(url, SENTENCES)) as file:
+                    np.save(file, self.sentences, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
             if self.risk:
                 files.write_bytes(files.join(url, RISK), self.risk)
@@ -200,7 +210,8 @@ class Space:
         """Return the pickled form: the address of a saved space, so that each process maps it, else the arrays."""
         if self.url is not None:
             return reopen, (self.url, self.digest)
-        return Space, (self.vocabulary, self.vectors, self.lists, self.digest, None, self.info, self.risk)
+        arrays = self.vocabulary, self.vectors, self.lists
+        return Space, (*arrays, self.digest, None, self.info, self.risk, self.sentences)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Space) and other.digest == self.digest
@@ -209,7 +220,20 @@ class Space:
         return hash(self.digest)
 
 
-def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, risk: bytes = b"") -> str:
+def _made(
+    vocabulary: Vocabulary, vectors: Float32, lists: Int32, info: dict[str, Any], risk: bytes, sentences: Int8 | None
+) -> Space:
+    """Return a space of other content than ``info`` describes, not saved."""
+    digest = content_digest(vocabulary, vectors, lists, risk, sentences)
+    info = {name: value for name, value in info.items() if name not in ("call", "risk", "sentences")}
+    info |= {"digest": digest} | ({"risk": True} if risk else {})
+    info |= {} if sentences is None else {"sentences": int(sentences.shape[1])}
+    return Space(vocabulary, vectors, lists, digest, None, info, risk, sentences)
+
+
+def content_digest(
+    vocabulary: Vocabulary, vectors: Float32, lists: Int32, risk: bytes = b"", sentences: Int8 | None = None
+) -> str:
     """Return the SHA-256 of a space's content: every array with its name, dtype and shape before its bytes."""
     # No counts and counts of 0 mean the same, and have one digest.
     counts = np.zeros(len(vocabulary), np.int64) if vocabulary.counts is None else vocabulary.counts
@@ -220,6 +244,7 @@ def content_digest(vocabulary: Vocabulary, vectors: Float32, lists: Int32, risk:
         ("counts", counts, "<i8"),
         ("vectors", vectors, "<f4"),
         ("lists", lists, "<i4"),
+        *(() if sentences is None else (("sentences", sentences, "|i1"),)),
     )
     for name, array, dtype in arrays:
         sha.update(f"{name} {dtype} {array.shape}\n".encode())
@@ -256,14 +281,20 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """
     url = absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)
-    names = [VECTORS, LISTS, VOCABULARY, *([RISK] if info.get("risk") else [])]
+    names = [
+        VECTORS,
+        LISTS,
+        VOCABULARY,
+        *(name for name, key in ((RISK, "risk"), (SENTENCES, "sentences")) if info.get(key)),
+    ]
     folder = home.local_folder(url, names, info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
         vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
         risk = (folder / RISK).read_bytes() if info.get("risk") else b""
-        space = Space(vocabulary, vectors, lists, info["digest"], url, info, risk)
+        taught = _mapped(folder / SENTENCES) if info.get("sentences") else None
+        space = Space(vocabulary, vectors, lists, info["digest"], url, info, risk, taught)
     except OSError:
         raise SAVED.damaged(where, f"{RISK} is missing or cannot be read") from None
     except UserError as error:
@@ -273,7 +304,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
         raise SAVED.damaged(where, f"{ARTIFACT} says another number of {wrong[0]}; the files have {sizes[wrong[0]]}.")
     if not verify:
         return space
-    if content_digest(vocabulary, space.vectors, space.lists, risk) != info["digest"]:
+    if content_digest(vocabulary, space.vectors, space.lists, risk, taught) != info["digest"]:
         raise SAVED.damaged(where, "its contents do not have the digest that they were saved with.")
     # Values that ``build_space`` never writes, but a modified space could contain.
     if np.isin(vocabulary.text, _BLANK_BYTES).any() or (np.diff(vocabulary.offsets) == 0).any():

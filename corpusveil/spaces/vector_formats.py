@@ -1,6 +1,6 @@
 """Readers of word vectors, one a format: a file's address -> ``VectorTable``.
 
-A reader checks what only it can see (a ragged row, a broken archive, a column that is missing), and raises UserError
+A reader checks what only it can see (a ragged row, a broken archive), and raises UserError
 that names the file and the row; ``Vectors`` checks what holds for all (finite, no duplicates, no blanks). To add a
 format: a reader here, and its suffix in ``READERS`` of ``spaces/vectors.py``.
 """
@@ -19,23 +19,18 @@ from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import ArtefactError, BadFileError, BadRowError, ColumnError, FormatError
+from corpusveil.errors import ArtefactError, BadFileError, BadRowError, FormatError
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.compression import CHUNK_BYTES, Unpacked, codec_of
 from corpusveil.storage.failures import BROKEN_ARRAY
-from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.text.languages import rule
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-WORDS, VECTORS = ("token", "word"), ("vector", "vectors", "embedding")
-"""Names of columns of a Parquet file."""
 LINES = 512
 """Lines of text that are parsed at once."""
 
@@ -109,63 +104,6 @@ def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
     if not isinstance(array, np.ndarray):
         raise FormatError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
     return array
-
-
-def read_parquet(url: str) -> VectorTable:
-    """Read Parquet: columns ``token`` or ``word``, ``vector`` (lists of numbers), and ``count`` if it is there."""
-    unsound = f"{url}: this is not a valid Parquet file of words and vectors; fetch or make it again."
-
-    def pick(schema: pa.Schema) -> list[str]:
-        columns = [_named(schema.names, names, url) for names in (WORDS, VECTORS)]
-        return [*columns, "count"] if "count" in schema.names else columns
-
-    table = read_whole(url, unsound, pick)
-    words, vectors = _filled(table, 0, url), _filled(table, 1, url)
-    if not (pa.types.is_string(words.type) or pa.types.is_large_string(words.type)):
-        raise ColumnError(f"{url}: the column of words has to contain strings.")
-    counts = None
-    if table.num_columns > 2:
-        column = _filled(table, 2, url)
-        if not pa.types.is_integer(column.type):
-            raise ColumnError(f"{url}: the column 'count' has to contain whole numbers.")
-        with sound(f"{url}: the column 'count' contains a number beyond 64 bits."):
-            counts = column.cast(pa.int64()).to_numpy()
-    with sound(unsound):
-        return VectorTable(words.to_pylist(), _matrix(vectors, url), 1, counts)
-
-
-def _named(there: list[str], names: tuple[str, ...], url: str) -> str:
-    for name in names:
-        if name in there:
-            return name
-    raise ColumnError(f"{url}: the column {' or '.join(repr(name) for name in names)} is missing; add it.")
-
-
-def _filled(table: pa.Table, place: int, url: str) -> Any:
-    column = table.column(place).combine_chunks()
-    if column.null_count:
-        row = pc.index(pc.is_null(column), True).as_py() + 1
-        raise BadRowError(f"{url}, row {row}: '{table.column_names[place]}' is empty. Fill or delete this row.")
-    return column
-
-
-def _matrix(lists: Any, url: str) -> Any:
-    kinds = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    if not any(kind(lists.type) for kind in kinds):
-        raise ColumnError(f"{url}: the column of vectors has to contain lists of numbers.")
-    if not (pa.types.is_floating(lists.type.value_type) or pa.types.is_integer(lists.type.value_type)):
-        raise ColumnError(f"{url}: the column of vectors has to contain lists of numbers, not lists of other values.")
-    if not len(lists):
-        return np.empty((0, 0), np.float32)
-    sizes = pc.list_value_length(lists).to_numpy(zero_copy_only=False)
-    ragged = np.flatnonzero(sizes != sizes[0])
-    if len(ragged):
-        row = int(ragged[0])
-        raise BadRowError(
-            f"{url}, row {row + 1}: the vector has {sizes[row]} numbers, and {sizes[0]} are expected; correct or "
-            "delete this row."
-        )
-    return lists.flatten().to_numpy(zero_copy_only=False).reshape(len(lists), -1)
 
 
 def read_text(url: str) -> VectorTable:

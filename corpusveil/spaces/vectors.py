@@ -22,7 +22,6 @@ from corpusveil.text import languages
 READERS: Mapping[str, Callable[[str], VectorTable]] = {
     ".npz": vector_formats.read_npz,
     ".bin": vector_formats.read_binary,
-    ".parquet": vector_formats.read_parquet,
 }
 """Reader by suffix (``.gz`` and ``.zst`` aside); a folder is a vectors artifact, everything else is text."""
 
@@ -97,7 +96,7 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     """Read word vectors from a file or artifact at any fsspec URL.
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz`` and ``.zst``; ``.npz`` (``vocab``,
-    ``vectors``); word2vec binary ``.bin``; ``.parquet``; a vectors artifact.
+    ``vectors``); word2vec binary ``.bin``; a vectors artifact.
     ``language`` is that of the words, by code or English name, which only an artifact may have recorded; ``detect``:
     detected by the first words.
 
@@ -121,6 +120,8 @@ def reader(url: str) -> Callable[[str], VectorTable]:
             f"{url}: this is a pickle, which could run code; in gensim, save the vectors by "
             "kv.save_word2vec_format('vectors.bin', binary=True)."
         )
+    if name.endswith(".parquet"):
+        raise FormatError(f"{url}: no vectors are read of Parquet; write 'vocab' and 'vectors' with numpy.savez.")
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read

@@ -34,18 +34,12 @@ EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "
           "hf": "hub"}  # fmt: skip
 """The extra of this package that brings the client of a kind of address."""
 
-_VERBS: dict[Doing, str] = {"read": "read it", "written": "write it", "listed": "list it", "removed": "remove it"}
-_NO_CREDENTIALS = {
-    "NoCredentialsError", "PartialCredentialsError", "CredentialRetrievalError", "ProfileNotFound",
-    "GoogleAuthError", "ClientAuthenticationError", "CredentialUnavailableError", "AzureSigningError",
-}  # fmt: skip
-_BAD_ADDRESS = {"ParamValidationError", "ValueError", "InvalidBucketName"}
-_BAD_NAME = {"InvalidResourceName", "OutOfRangeInput", "InvalidUri"}
-"""Azure's words for a missing container or blob."""
 _NO_BUCKET = {"NoSuchBucket": "bucket", "ContainerNotFound": "container"}
-_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "TokenRefreshRequired"}
-_SKEWED = {"RequestTimeTooSkewed", "RequestInTheFuture"}
-_BUSY = {"SlowDown", "ServerBusy", "Throttling", "ThrottlingException", "RequestLimitExceeded", "429", "503"}
+_OF_ACCESS = re.compile(
+    r"(?i)credential|expired|denied|forbidden|unauthorized|authenticat|signature|signing|skewed|profile"
+)
+"""The names of errors of clients, and the codes of stores, that concern rights, credentials or the clock."""
+_OF_ADDRESS = {"ParamValidationError", "InvalidBucketName", "InvalidResourceName", "OutOfRangeInput", "InvalidUri"}
 _FORBIDDEN = "Forbidden: "
 """The beginning of gcsfs's text for an answer 403, which is a plain OSError."""
 _SECRET = re.compile(
@@ -104,13 +98,10 @@ def names_no_bucket(error: BaseException) -> bool:
 
 def unopened(url: str, error: Exception) -> CorpusveilError:
     """Return the sentence about an address whose client cannot be created."""
-    if EXTRAS.get(url.partition("://")[0].split("::")[-1].lower()) == "azure" and "account" in str(error):
-        return AddressError(
-            f"{url}: no storage account could be opened for this address ({_reason(error)}); set "
-            "AZURE_STORAGE_CONNECTION_STRING, or AZURE_STORAGE_ACCOUNT_NAME and a credential."
-        )
     if isinstance(error, ValueError | TypeError):
-        return AddressError(f"{url}: this address cannot be opened ({_reason(error)}); correct it.")
+        return AddressError(
+            f"{url}: this address cannot be opened ({_reason(error)}); correct it, or the settings of its store."
+        )
     return _sentence(error, url, "read")
 
 
@@ -141,44 +132,27 @@ def _status_of(error: BaseException) -> int:
 
 
 def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
-    names = {kind.__name__ for kind in type(error).__mro__}
-    below = {kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__}
+    names = {kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__}
     code, status, reason = code_of(error), _status_of(error), _reason(error)
     if code in _NO_BUCKET:
         return missing_bucket(url, _NO_BUCKET[code])
-    if code in _EXPIRED:
-        return AccessError(
-            f"{url}: the credentials have expired ({reason}); renew them and run the same command again."
-        )
-    if code in _SKEWED:
-        return AccessError(
-            f"{url}: the clock of this machine differs from that of the store ({reason}); set it and run the "
-            "same command again."
-        )
     if isinstance(error, FileNotFoundError) or status == 404:
         return NoFileError(f"{url}: there is no such {('file' if doing == 'read' else 'bucket or folder')}.")
     if isinstance(error, IsADirectoryError):
         return AddressError(f"{url}: this is a folder; name a file.")
     if isinstance(error, (NotADirectoryError, FileExistsError)) and code in {"", "412"}:
         return file_in_the_way(url)
-    if (below & _NO_CREDENTIALS and "TransportError" not in below) or status == 401:
-        return AccessError(f"{url}: there are no valid credentials for this address ({reason}); set or renew them.")
-    if isinstance(error, PermissionError) or status == 403:
-        return AccessError(
-            f"{url}: there is no permission to {_VERBS[doing]} ({reason}); check the rights and the expiry date of "
-            "the credentials."
-        )
-    damaged = "JSONDecodeError" in names or "Content-Range" in reason  # an invalid answer is a ValueError too
-    if (names & _BAD_ADDRESS and not isinstance(error, OSError) and not damaged) or code in _BAD_NAME:
-        return AddressError(f"{url}: this address cannot be used ({reason}); correct it.")
     if "FileExpired" in names:
         return changed_while_read(url)
-    if code in _BUSY or status in {429, 503}:
-        return StoreError(
-            f"{url}: could not be {doing} ({reason}), since the store asks for fewer requests; run again later, or "
-            "with fewer workers."
+    is_of_access = "TransportError" not in names and _OF_ACCESS.search(" ".join([code, *names]))
+    if is_of_access or isinstance(error, PermissionError) or status in {401, 403}:
+        return AccessError(
+            f"{url}: could not be {doing} ({reason}); check the credentials, their rights and expiry, and the clock of "
+            "this machine."
         )
-    return StoreError(f"{url}: could not be {doing} ({reason}); correct this and run the same command again.")
+    if _OF_ADDRESS & {code, *names} or (isinstance(error, ValueError) and "JSONDecodeError" not in names):
+        return AddressError(f"{url}: this address cannot be used ({reason}); correct it.")
+    return StoreError(f"{url}: could not be {doing} ({reason}); run the same command again later.")
 
 
 def _reason(error: BaseException) -> str:

@@ -103,7 +103,6 @@ class Counted(Record):
     input_bytes: int
     quarantined: int
     dropped: int
-    fillers: int = 0
     without_text: int = 0
     unread: int = 0
     similarity: int = 0

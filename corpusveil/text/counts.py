@@ -16,7 +16,7 @@ from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD,
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
 MANY_UNKNOWN = 0.05
 """Above this share of words outside the vocabulary, a release says little of its texts."""
-_RARE = ("fillers", "without_text", "unread", "similarity")
+_RARE = ("without_text", "unread", "similarity")
 """Numbers that are recorded only where they are not 0."""
 
 
@@ -31,8 +31,6 @@ class Counts:
     input_bytes: int = 0
     quarantined: int = 0
     dropped: int = 0
-    fillers: int = 0
-    """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
     unread: int = 0

@@ -128,10 +128,12 @@ def _texts_of(url: str) -> list[str]:
 
 
 def audit(
-    original: Annotated[str, typer.Argument(help="The originals.", metavar="ORIGINAL")],
-    private: Annotated[str, typer.Argument(help="The folder of their release.", metavar="RELEASE")],
+    original: Annotated[str | None, typer.Argument(help="The originals.", metavar="ORIGINAL")] = None,
+    private: Annotated[str | None, typer.Argument(help="The folder of their release.", metavar="RELEASE")] = None,
     store: Annotated[str | None, typer.Option(help="The store of a release by passages.", metavar="URL")] = None,
-    space: Annotated[str | None, typer.Option(help="The space of a release by words.", metavar="URL")] = None,
+    space: Annotated[
+        str | None, typer.Option(help="The space of a mechanism, or of a release by words.", metavar="URL")
+    ] = None,
     text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
     id: Annotated[str | None, typer.Option(help="A kept column that identifies rows.", metavar="COLUMN")] = None,
     held_out: Annotated[
@@ -140,11 +142,69 @@ def audit(
             help="The column with the text that a fair coin held out for each (cv.hold_out).", metavar="COLUMN"
         ),
     ] = None,
+    mechanism: Annotated[
+        str | None, typer.Option(help="Instead of a release: check the guarantee of this mechanism.", metavar="NAME")
+    ] = None,
+    parameter: Annotated[
+        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The epsilon of a word, of a mechanism.", metavar="NUMBER")
+    ] = None,
+    claim: Annotated[
+        bool, typer.Option("--claim", help="Check what the mechanism's paper claims, instead of its guarantee.")
+    ] = False,
+    output: Annotated[
+        str | None, typer.Option(help="Write JSON about the mechanism to this file.", metavar="URL")
+    ] = None,
 ) -> None:
-    """Check a release by its texts: against its law, and against texts that were held out. Status 1: refuted.
+    """Check a release by its texts, or the guarantee of a mechanism by its laws or samples. Status 1: refuted.
 
     Example: corpusveil evaluate audit half.jsonl private/half --store en --held-out held_out
+
+    Example: corpusveil evaluate audit --space en --mechanism ring-geometric --epsilon 1
     """
+    from corpusveil.errors import ConflictError, UnsetError
+
+    of_release, of_mechanism = (original, private, store, id, held_out), (parameter, epsilon, claim or None, output)
+    if any(given is not None for given in (of_release if mechanism else of_mechanism)):
+        raise ConflictError(
+            "An audit checks a release (ORIGINAL RELEASE, --store or --space) or a mechanism (--space --mechanism "
+            "--epsilon); give what belongs to one of them."
+        )
+    if mechanism is not None:
+        if space is None or epsilon is None:
+            raise UnsetError("An audit of a mechanism needs --space and --epsilon; give both.")
+        refuted = _audit_mechanism(mechanism, parameter or [], space, epsilon, claim, output)
+    elif original is None or private is None:
+        raise UnsetError("Give the originals and the folder of their release, or a mechanism by --mechanism.")
+    else:
+        refuted = _audit_release(original, private, store, space, text, id, held_out)
+    raise typer.Exit(int(refuted))
+
+
+def _audit_mechanism(
+    name: str, parameters: list[str], space: str, epsilon: float, claim: bool, output: str | None
+) -> bool:
+    import json
+
+    from corpusveil.mechanisms import make
+    from corpusveil.pipelines.fields import pairs
+    from corpusveil.spaces import load_space
+    from corpusveil.storage import files
+    from corpusveil_evaluate.audits.guarantee_audit import audit
+
+    made = make(name, load_space(space), **pairs("parameter", parameters))
+    audited = audit(made, epsilon, claim=claim)
+    print("\n".join(audited.lines()))
+    if output is not None:
+        files.write_bytes(output, (json.dumps(audited.as_dict(), indent=1) + "\n").encode())
+    return audited.refuted
+
+
+def _audit_release(
+    original: str, private: str, store: str | None, space: str | None, text: str, id: str | None, held_out: str | None
+) -> bool:
     import corpusveil as cv
     from corpusveil.transforms.release.manifest import read_manifest
     from corpusveil_evaluate.attacks.held_out import HeldOutAudit, LawFit, audit_fit, audit_held_out
@@ -158,4 +218,4 @@ def audit(
     if held_out:
         checks.append(audit_held_out(release, matched.originals, matched.columns[held_out], matched.privates))
     print("\n".join(map(str, checks)))
-    raise typer.Exit(int(any(check.refuted for check in checks)))
+    return any(check.refuted for check in checks)

@@ -157,15 +157,15 @@ def repack(path: Path, change: Callable[[dict[str, bytes]], dict[str, bytes]]) -
     hashed(path)
 
 
-def with_table(contents: dict[str, bytes]) -> dict[str, bytes]:
-    """Return the files of the archive of words with the table of ``figures.json``."""
+def with_space(contents: dict[str, bytes], change: Callable[[cv.Space], cv.Space]) -> dict[str, bytes]:
+    """Return the files of the archive of words with the space that ``change`` makes of its own."""
     with tempfile.TemporaryDirectory() as folder:
         for name in [name for name in contents if name.startswith("space/")]:
             path = Path(folder) / name
             path.parent.mkdir(exist_ok=True)
             path.write_bytes(contents.pop(name))
         space = cv.load_space(f"{folder}/space")
-        made = space.with_risk(table(space, read_figures(FIGURES.read_bytes()))).save(f"{folder}/with")
+        made = change(space).save(f"{folder}/with")
         files = {f"space/{file.name}": file.read_bytes() for file in sorted(Path(made.url or "").iterdir())}
     return files | {name: content for name, content in contents.items() if name != FIGURES.name}
 
@@ -184,7 +184,10 @@ def relabelled(space: cv.Space) -> Callable[[dict[str, bytes]], dict[str, bytes]
 
 
 def main() -> None:
-    repack(PACKAGE / ARCHIVE, with_table)
+    def with_table(space: cv.Space) -> cv.Space:
+        return space.with_risk(table(space, read_figures(FIGURES.read_bytes())))
+
+    repack(PACKAGE / ARCHIVE, lambda contents: with_space(contents, with_table))
     repack(PACKAGE / "store" / ARCHIVE, relabelled(cv.load_space("space://en")))
 
 

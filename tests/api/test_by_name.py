@@ -59,7 +59,6 @@ def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str)
         ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"), ({"hyphens": "join"}, "hyphens join"),
         ({"markup": "strip", "language": "en"}, "markup strip, language en"), ({"case": "restore"}, "case restore"),
         ({"spans": ["rules"], "treat": ["phone=resample"]}, "found by rules; phone resample"),
-        ({"pad": 8, "punctuation": "drop", "contacts": "drop"}, "a multiple of 8"),
         ({"duplicates": "same-noise"}, "equal texts same-noise"),
     ):  # fmt: skip
         assert said in " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0, **given)).split())  # type: ignore[arg-type]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 from corpusveil.budget import Budget
@@ -31,3 +32,10 @@ def test_the_bound_of_a_document_has_a_factor_of_the_sum_and_of_the_largest_dist
         ((2.0, "document", "word-share"), ("2 / n times ", "2 m / n (never more than 2) times ")),
     ):
         assert Budget(*given).factors == factors, given  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("words", [1, 4, 50])
+def test_a_document_of_words_has_the_shares_that_are_drawn_with(words: int) -> None:
+    (share,) = set(Budget(10, "document").shares(np.repeat(words, words)).tolist())
+    assert Budget(10, "document").share_of(words) == share <= 10 / words
+    assert Budget(2.0).share_of(words) == 2.0

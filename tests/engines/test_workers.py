@@ -23,7 +23,7 @@ from tests.calls import refused
 from tests.engines import loaded
 from tests.engines.corpora import HANG_SECONDS, ROOT
 
-HEAVY = {"gensim", "apache_beam", "pyspark", "torch", "sklearn", "typer", "rich", "jinja2", "dp_accounting"}
+HEAVY = {"gensim", "apache_beam", "pyspark", "torch", "sklearn", "typer", "rich", "jinja2"}
 
 
 def test_work_needs_none_of_it() -> None:

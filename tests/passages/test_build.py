@@ -23,8 +23,8 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.build import SALT_BYTES, PublicPieces, build_store, hash_of
 from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
-from corpusveil.passages.figures import NEAR_TWIN, RANKS, _picked
-from corpusveil.passages.law import Exchange, best_neighbors
+from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _picked, choices
+from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import TEXTS, VECTORS, load_store
 from corpusveil.recognizers import registry
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -311,7 +311,11 @@ class TestFigures:
         assert store.similarity.size == RANKS
         assert store.similarity[-1] > store.overall
         for epsilon, neighbors in like["neighbors"].items():
-            assert neighbors == best_neighbors(float(epsilon), 500, store.similarity, store.overall)
+            assert neighbors == usual_neighbors(float(epsilon), 500)
+        assert [neighbors for neighbors, *_ in choices(store, 10.0)] == [*CHOICES]
+        for neighbors, near, picked, _ in choices(store, 10.0):
+            assert near == Exchange.at(10.0, 500, neighbors).near
+            assert 0 < picked <= near + 0.001
         assert like["back_floor"] < like["back"]["8"] <= like["back"]["14"]
 
     def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(
@@ -337,14 +341,14 @@ class TestFigures:
         assert np.isclose(like["back_floor"], np.mean(found), atol=1e-4)
 
     def test_of_who_is_picked_are_those_of_the_exact_law(self) -> None:
-        """For one piece, by the sum over all that can be drawn; and nobody is picked of texts that look alike."""
+        """By the sum over all that can be drawn; and nobody is picked of texts that look alike."""
         exchange = Exchange.at(3.0, 40, 4)
         near = np.random.default_rng(1).permuted(np.tile(np.arange(40, dtype=np.int32), (25, 1)), axis=1)[:, :4]
         laws = np.array([exchange.law(row.astype(np.int64)) for row in near])
         best = laws >= laws.max(axis=0) - 1e-12
         exact = float((laws * best / best.sum(axis=0)).sum() / 25)
-        assert abs(_picked(exchange, near)["1"] - exact) < 5 * (exact * (1 - exact) / 100) ** 0.5
-        assert set(_picked(exchange, np.tile(near[:1], (25, 1))).values()) == {0.04}
+        assert abs(_picked(exchange, near) - exact) < 1e-9
+        assert abs(_picked(exchange, np.tile(near[:1], (25, 1))) - 0.04) < 1e-9
 
 
 class TestTheStoreThatShips:

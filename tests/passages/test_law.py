@@ -12,7 +12,7 @@ import pytest
 from scipy import stats
 
 import corpusveil as cv
-from corpusveil.passages.law import Exchange, best_neighbors, cells
+from corpusveil.passages.law import Exchange, cells, usual_neighbors
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import Store
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -61,12 +61,13 @@ def test_cells_are_uneven_by_at_most_one() -> None:
         assert max(found) - min(found) <= 1
 
 
-def test_k_is_where_the_mean_similarity_is_largest() -> None:
-    similarity = np.array([0.9, 0.6, 0.58, 0.57])
-    for epsilon in (1.0, 4.0, 9.0):
-        means = [Exchange.at(epsilon, 100, size).mean(similarity, 0.1) for size in range(1, 5)]
-        assert best_neighbors(epsilon, 100, similarity, 0.1) == 1 + int(np.argmax(means))
-    assert best_neighbors(14.0, 100, similarity, 0.1) == 1
+def test_k_is_the_fewest_with_which_four_in_five_are_near_and_at_least_four() -> None:
+    for epsilon, pieces in itertools.product((0.1, 4.0, 7.5, 10.0, 700.0), (2, 100, 20_740, 1_000_000)):
+        neighbors = usual_neighbors(epsilon, pieces)
+        assert min(4, pieces) <= neighbors <= pieces
+        if 4 < neighbors < pieces:
+            near = [Exchange.at(epsilon, pieces, each).near for each in (neighbors - 1, neighbors)]
+            assert near[0] < 0.8 <= near[1] + 1e-12
 
 
 def test_what_is_drawn_has_the_law_and_half_the_noise_would_be_noticed() -> None:

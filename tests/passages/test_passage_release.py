@@ -54,7 +54,7 @@ def texts(count: int) -> list[str | None]:
 
 
 def test_the_law_is_said_with_the_public_figures_that_it_is_made_of() -> None:
-    assert re.fullmatch(r"At epsilon 10, 9\d% of texts become one of the 16 public pieces nearest .* any of 20,\d+\.",
+    assert re.fullmatch(r"At epsilon 10, 81% of texts become one of the 4 public pieces nearest .* any of 20,\d+\.",
                         cv.release(store="en", epsilon=10, key=cv.Key(TEST_KEY)).law())  # fmt: skip
 
 
@@ -146,7 +146,8 @@ class TestTheKernel:
 
     def test_counts_what_was_found_in_private_alone(self) -> None:
         given = pa.array([PIECES[0], "zzyzx", None], pa.large_string())
-        _, counts = passage_release(epsilon=30.0).kernel().privatize(Documents(given, [0, 1, 2]))
+        release = cv.PassageRelease(PassageExchange(small_store(), 1), 30.0, key=cv.Key(TEST_KEY))
+        _, counts = release.kernel().privatize(Documents(given, [0, 1, 2]))
         assert (counts.documents, counts.tokens_written, counts.unread) == (2, 2, 1)
         assert counts.similarity > 0.9 * 127**2
         assert set(counts.public()) == {"documents", "tokens"}
@@ -196,7 +197,7 @@ class TestFiles:
         made = cv.privatize(frame["text"].tolist(), passage_release("sentence"), frame["id"].tolist())
         assert [json.loads(line)["text"] for line in found[0][0].splitlines()] == made
         manifest = json.loads((corpus / "one" / "manifest.json").read_text())
-        assert manifest["store"] == {"licence": "CC0-1.0", "similarity": 0.7367}
+        assert manifest["store"] == {"licence": "CC0-1.0", "similarity": 0.5269}
         assert manifest["configuration"]["store"] == small_store().digest
         assert any("No line of this was written by the author" in line for line in manifest["guarantee_in_words"])
 

@@ -6,9 +6,8 @@ held against the epsilons that the kernel really gives to units.
 
 from __future__ import annotations
 
-import functools
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,6 @@ from corpusveil.sampling import grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
-from tests.budget.test_composition import least_epsilon
 from tests.calls import QUIET, succeeds
 from tests.contracts.spaces import ring_distances
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
@@ -225,82 +223,3 @@ def by_kind(document: Sequence[int]) -> list[float]:
 def test_an_allocation_that_looks_at_the_words_breaks_them_all(mechanism: Mechanism, allocation: Epsilons) -> None:
     """Which is why such names are refused: two documents get budgets that tell them apart."""
     assert min(excesses(mechanism, allocation, READINGS)) > 0.1
-
-
-UNITS = {1: "river", 2: "new york", 3: "on the bank", 4: "as far as possible", 5: "at the end of days"}
-APART = sorted({word for unit in UNITS.values() for word in unit.split()} | {"lake", "loan"})
-JOINED = space_of([*APART, *(unit.replace(" ", "_") for size, unit in UNITS.items() if size > 1)])
-LONGER = Collocations.of(table_of({unit: 9.0 for size, unit in UNITS.items() if size > 1}))
-DELTA = 0.05
-Pair = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
-WEIGHTS = 2.0**-19
-"""Of integer weights, for each word; no figure includes it."""
-
-
-def divisions(words: int, longest: int) -> Iterator[tuple[int, ...]]:
-    """Return the sizes of units of every division of words, longer units first."""
-    if words == 0:
-        yield ()
-    for size in range(min(words, longest), 0, -1):
-        yield from ((size, *rest) for rest in divisions(words - size, size))
-
-
-@functools.cache
-def together(pairs: tuple[tuple[tuple[float, ...], tuple[float, ...]], ...]) -> Pair:
-    """Return the laws of all units; outputs of one log-ratio count as one, which loses nothing."""
-    if not pairs:
-        return np.ones(1), np.ones(1)
-    *rest, last = pairs
-    both = [np.outer(law, more).ravel() for law, more in zip(together(tuple(rest)), last, strict=True)]
-    _, same = np.unique(np.round(np.log(both[0] / both[1]), 10), return_inverse=True)
-    first, second = (np.bincount(same, law) for law in both)
-    return first, second
-
-
-def release_of(allocation: Any, table: Collocations | None = LONGER, space: cv.Space = JOINED) -> cv.Release:
-    policy = cv.TextPolicy(tokenizer="word" if table is None else "gst")
-    budget = cv.Budget(3.0, "document", allocation)
-    return cv.Release(cv.mechanism("ring-geometric", space), budget, policy, key=cv.Key(TEST_KEY), collocations=table)
-
-
-def epsilon_of(release: cv.Release, words: int) -> float:
-    return release.document_figures(DELTA, words=[words])[0].epsilon
-
-
-def needs(monkeypatch: pytest.MonkeyPatch, release: cv.Release, unknown: str = "") -> Iterator[tuple[int, int, float]]:
-    """Return words, units, and the ε that a pair of documents needs by the laws that the kernel asks for.
-
-    Of all documents of up to eight words in units of up to five, each unit one step apart on the ring.
-    """
-    spy = Spy(monkeypatch, release.mechanism)
-    one, other = release.mechanism.space.lists[0][:2].tolist()
-    for words in (1, 2, 3, 5, 8):
-        for sizes in divisions(words, 5):
-            spy.epsilons.clear()
-            cv.privatize([", ".join(UNITS[size] for size in sizes) + unknown], release, ["a"])
-            assert len(spy.epsilons) == len(sizes)
-            laws = [[release.mechanism.distribution(word, each) for word in (one, other)] for each in spy.epsilons]
-            first, second = together(tuple((tuple(law.tolist()), tuple(more.tolist())) for law, more in laws))
-            yield words, len(sizes), least_epsilon(first, second, DELTA)
-
-
-@pytest.mark.parametrize(
-    ("allocation", "unknown"),
-    [("word-share", ""), ("uniform", ""), ("word-share", ", qwertz qwertz")],
-)
-def test_no_document_needs_more_than_is_stated(monkeypatch: pytest.MonkeyPatch, allocation: str, unknown: str) -> None:
-    """By what the sentence says it counts: replaced units, or all words; unknown words are replaced."""
-    release, more = release_of(allocation), len(unknown.split())
-    closest = 0.0
-    for words, units, need in needs(monkeypatch, release, unknown):
-        stated = epsilon_of(release, (units if allocation == "uniform" else words) + more)
-        assert need <= stated + WEIGHTS * units
-        closest = max(closest, need / stated)
-    assert closest > 0.99 or unknown
-
-
-def test_as_many_units_of_one_word_would_be_exceeded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The control: uniform shares by words instead of units."""
-    plain = release_of("uniform", None)
-    cases = list(needs(monkeypatch, release_of("uniform")))
-    assert any(need > 1.2 * epsilon_of(plain, words) for words, _, need in cases)

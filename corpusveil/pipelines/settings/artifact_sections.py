@@ -65,7 +65,7 @@ class SpaceSettings(Section):
         "The space: a folder or URL, or the name of an installed space, such as en. 'space' writes a space.", path=True,
         named=True, often=True, metavar="URL", group="Files", start="en")
     vectors: list[str] = key(
-        "Word vectors: word2vec or GloVe text, .bin, .npz, .parquet, or what 'train' wrote. Repeatable.", [], path=True,
+        "Word vectors: word2vec or GloVe text, .bin, .npz, or what 'train' wrote. Repeatable.", [], path=True,
         metavar="FILE")
     lists: int = key("Lists per embedding.", 1, ge=0)
     order: Literal["greedy", "improved"] | None = key(
@@ -89,6 +89,13 @@ class SpaceSettings(Section):
     scale: float | None = key(
         "The median distance of two words to which vectors are scaled: mechanisms on vectors spend epsilon times a "
         "distance. Default: vectors as given.", None, gt=0)
+    teacher: str | None = key(
+        "A sentence encoder, by its name among the entry points corpusveil.encoders. It reads {space.lessons} once, "
+        "and teaches words to add up to sentences, by which stores rank texts. Needs {space.counts}.", None,
+        metavar="NAME")
+    lessons: list[str] = key(
+        "Public texts for {space.teacher}, with a column text: files, folders or quoted globs. Repeatable.", [],
+        path=True, metavar="PUBLIC")
 
 
 class StoreSettings(Section):
@@ -121,6 +128,10 @@ class StoreSettings(Section):
         "Recognizers whose spans no piece has, named as in {spans.find}. Repeatable.", [], metavar="NAME")
     unlike: list[str] = key(
         "Other public texts, to measure what the store does not know. Repeatable.", [], path=True, metavar="PUBLIC")
+    neighbors: int | None = key(
+        "How many of the nearest pieces may stand for a text: fewer keep its matter better, more hide better which "
+        "text it was; 'plan' shows both. Default: the fewest with which four in five texts become a near piece, at "
+        "least 4.", None, ge=1, metavar="NUMBER", group="How private")
     most_pieces: int | None = key(
         "With {budget.per} sentence or paragraph: the most pieces of a text. What follows is part of the last one.",
         None, ge=1, metavar="NUMBER", group="Rarely used")

@@ -27,7 +27,6 @@ from corpusveil.pipelines.fields import Section, fault, key
 from corpusveil.pipelines.settings.artifact_sections import TokenizerName
 
 if TYPE_CHECKING:
-    from corpusveil.budget.length import Length
     from corpusveil.storage.engine import Engine
     from corpusveil.text.policy import TextPolicy
     from corpusveil.text.spans import SpanPolicy
@@ -188,27 +187,6 @@ class SpansSettings(Section):
         return SpanPolicy(find=self.find, treat=pairs)
 
 
-class LengthSettings(Section):
-    """How many words documents are released with; without this section, their own number."""
-
-    GROUP: ClassVar[Group] = "How private"
-
-    pad: int | None = key(
-        "Pad every document to a multiple of this number of words. The words are drawn from public counts. The token "
-        "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
-    epsilon: float | None = key(
-        "Instead of {length.pad}: add noise to each document's number of words, with this epsilon per word. Two-sided "
-        "geometric noise, 0.001 to 20. Documents are padded or cut at their end.", None, ge=0.001, le=20)
-
-    def chosen(self) -> Length | None:
-        """Return the requested policy."""
-        from corpusveil.budget.length import LengthGrid, LengthNoise
-
-        if self.pad is not None:
-            return LengthGrid(self.pad)
-        return None if self.epsilon is None else LengthNoise(self.epsilon)
-
-
 class KeySettings(Section):
     """The secret key. Without this section, a key is made and named."""
 
@@ -281,25 +259,6 @@ class OutputSettings(Section):
     accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
         "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
-
-
-class AuditSettings(Section):
-    """A check of a guarantee, on exact laws if there are any, otherwise on samples."""
-
-    GROUP: ClassVar[Group] = "How private"
-
-    mechanism: str | None = key("The mechanism. Default in a file: that of [mechanism].", None, metavar="NAME")
-    parameters: list[str] = key("A parameter of the mechanism. Repeatable.", [], metavar="NAME=VALUE")
-    epsilons: list[float] = key(
-        "The epsilon of a word; with {audit.documents}, repeatable. Default in a file: the epsilon of [budget].", [],
-        metavar="NUMBER", often=True)
-    claim: bool = key("Check what the mechanism's paper claims instead.", default=False)
-    documents: list[int] = key(
-        "Check the guarantee of documents with this many words instead. Repeatable. With a policy of their lengths if "
-        "there is one.", [], metavar="WORDS")
-    per: Literal["token", "document"] = key(
-        "With {audit.documents}: whether epsilon is for a token or a document.", "token")
-    path: str | None = key("Write JSON to this file.", None, path=True, metavar="URL", group="Files")
 
 
 class ScheduleSettings(Section):

@@ -16,6 +16,7 @@ from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
+from corpusveil.passages import figures
 from corpusveil.passages.encoder import MeanVectors
 from corpusveil.passages.overlap import TEXTS, refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
@@ -170,6 +171,16 @@ class PassageRelease(KeyedRelease):
             f"At epsilon {written(self.epsilon)}, {exchange.near:.0%} of {of} become one of the {exchange.neighbors:,} "
             f"public pieces nearest to them, and the others any of {exchange.pieces:,}."
         )
+
+    def choices(self) -> Iterator[str]:
+        """Yield what each number of neighbors would bring at this epsilon, by the figures of the store."""
+        chosen = self.mechanism.exchange(self.epsilon).neighbors
+        for neighbors, near, picked, similarity in figures.choices(self.mechanism.store, self.epsilon):
+            marked = " (chosen)" if neighbors == chosen else ""
+            yield (
+                f"neighbors {neighbors}{marked}: {near:.0%} become a near piece, mean similarity {similarity:.2f}; "
+                f"who has {figures.CANDIDATES:,} candidates picks the right one in {picked:.0%}"
+            )
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear."""

@@ -37,10 +37,9 @@ from corpusveil.storage.records import Shard
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import MANY_UNKNOWN, Counts
-from corpusveil.text.policy import DROP
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.left_out import Copies, content_tags, count
-from corpusveil.transforms.release.release import Release
+from corpusveil.transforms.release.passage_release import PassageRelease
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -72,13 +71,13 @@ class Forecast(Shown):
     refused: str | None
     spent: float | None
     copies: Copies | None = None
-    own_words: int | None = None
-    """Words of the documents themselves, if a length policy releases another number of words."""
     unknown_share: float = 0.0
     """The share of the words of the sample that the space does not have."""
     by_unit: tuple[float, ...] = ()
     """The nats that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
     counted: str = "token"
+    choices: tuple[str, ...] = ()
+    """What each number of neighbors would bring a release by passages, in words."""
     partial: bool = False
     """Whether a part of the corpus was sampled, so that units may have further documents."""
 
@@ -89,8 +88,6 @@ class Forecast(Shown):
             f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
             f"about {several(self.documents, 'document')}, {several(self.tokens, self.counted)}, {written} written",
         ]
-        if self.own_words is not None:
-            lines.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
@@ -113,7 +110,7 @@ class Forecast(Shown):
             lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
         if self.copies is not None:
             lines.append(self.copies.sentence())
-        return lines
+        return [*lines, *self.choices]
 
     def card(self) -> Card:
         """Return the forecast in words, for one process."""
@@ -168,16 +165,12 @@ def forecast(run: Run) -> Forecast:
         nats = pa.concat_tables([read_table(note, ["nats"]) for note in notes])["nats"].to_numpy()
         refused, spent, by_unit = (None, None, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
-    own_words = None
-    if isinstance(release, Release) and release.length is not None:
-        own_words = round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
-        own_words=own_words,
         unknown_share=counts.unknown_share, by_unit=by_unit, partial=scale > 1,
-        counted=release.counted,
+        counted=release.counted, choices=tuple(release.choices()) if isinstance(release, PassageRelease) else (),
     )  # fmt: skip
 
 

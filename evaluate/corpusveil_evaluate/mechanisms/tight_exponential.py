@@ -25,9 +25,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64
-from corpusveil.budget.privacy_loss import PrivacyLoss
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.exponential_rows import (
     TOGETHER,
     ExponentialRows,
@@ -196,10 +194,6 @@ class TightExponential(OnDistances):
 
     def reach(self, epsilon: float) -> float:
         return solution_of(self.space, check_epsilon(epsilon)).s * self.diameter()
-
-    def privacy_loss(self, epsilon: float, distance: float | None) -> PrivacyLoss | None:
-        """Return the default bound: with all of epsilon in the exponent, the range of losses is no narrower."""
-        return Mechanism.privacy_loss(self, epsilon, distance)
 
     def plain_ldp(self, epsilon: float) -> float:
         return min(epsilon * self.diameter(), math.log(weights.TOTAL / weights.FLOOR))

@@ -201,8 +201,6 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word":
         return None  # what a joined collocation became has no bounds in the text
     kernel = spanned_release_of(manifest, question).kernel(whole_corpus=True)
-    if kernel.length is not None:
-        return None
     pairs = pairs_of(kernel, matched.originals, matched.privates)
     if "denoised" not in manifest:
         pairs.check(kernel)

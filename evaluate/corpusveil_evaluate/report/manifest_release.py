@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from corpusveil.budget import Budget
-from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError, MismatchError
 from corpusveil.mechanisms import Mechanism, make
@@ -47,7 +46,7 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
     copies: Duplicates = configuration.get("duplicates", "independent")
     try:
         budget = Budget(**configuration["budget"])
-        policy, length = TextPolicy(**configuration["text"]), length_of(configuration.get("length"))
+        policy = TextPolicy(**configuration["text"])
     except (TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
     chosen = mechanism_of(manifest, question.space)
@@ -59,7 +58,6 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
         key=key,
         collocations=question.collocations,
         duplicates=copies,
-        length=length,
         accept_no_guarantee=True,
     )
 

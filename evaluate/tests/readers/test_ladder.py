@@ -231,7 +231,7 @@ def test_the_command_prints_the_table_and_the_audit_does_not(space: Space, tmp_p
         table in succeeds("evaluate", "readers", *words, "--parameter", "gamma=4", "--output", tmp_path / "found").out
     )
     assert len(json.loads((tmp_path / "found").read_text())["rungs"]) == 14
-    assert "the reader" not in succeeds("audit", *words, "--mechanism", "ring-geometric").out
+    assert "the reader" not in succeeds("evaluate", "audit", *words, "--mechanism", "ring-geometric").out
     for code, named, more in (
         ("unknown-name", "gama", ["--parameter", "gama=4"]),
         ("wrong-value", "stop_words", ["--stop-words", "hide"]),

@@ -15,7 +15,6 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.audits.guarantee_audit import audit
 from corpusveil.mechanisms import Guarantee, Mechanism, find, make, names
 from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
@@ -25,6 +24,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.audits.guarantee_audit import audit
 from tests.calls import command, fails, succeeds
 from tests.contracts.mechanism import another_key
 from tests.contracts.spaces import words_of
@@ -33,6 +33,7 @@ from tests.mechanisms.spaces import Floats, distances, exponential, normal
 
 KEY = Key(TEST_KEY)
 EPSILON = 2.0
+CALL = ("evaluate", "audit", "--space")
 SOUND = [name for name in names() if find(name).private]
 
 
@@ -215,7 +216,7 @@ class TestTheCommand:
     def test_says_what_it_found(self, space: str, tmp_path: Path) -> None:
         """Status 0 and figures; JSON with the same."""
         at = tmp_path / "audit.json"
-        words = ["audit", "--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", "--output", at]
+        words = [*CALL, space, "--mechanism", "ring-geometric", "--epsilon", "1", "--output", at]
         assert "not refuted" in succeeds(*words).out
         told = json.loads(at.read_text())
         assert told["kind"] == "exact"
@@ -223,22 +224,25 @@ class TestTheCommand:
         assert told["realised"] == pytest.approx(1, rel=1e-5)
 
     def test_ends_with_1_when_it_is_refuted(self, space: str) -> None:
-        words = ["audit", "--space", space, "--mechanism", "custext-per-word", "--parameter", "K=3", "--epsilon", "1"]
+        words = [*CALL, space, "--mechanism", "custext-per-word", "--parameter", "K=3", "--epsilon", "1"]
         ended = command(*words)
         assert ended.status == 1
         assert "REFUTED" in ended.out
 
     def test_refuses_wrong_calls(self, space: str) -> None:
+        """Neither a release nor a mechanism, both, and half of either."""
         for call, code in {
-            "--epsilon 0": "wrong-value",
-            "": "conflicting-settings",
-            "--epsilon 1 --pad 8": "conflicting-settings",
-            "--epsilon 1 --document 8 --pad 8 --length-epsilon 1": "conflicting-settings",
-            "--epsilon 1 --document 8 --claim": "conflicting-settings",
-            "--epsilon 1 --parameter t=0.3": "unknown-name",
-            "--epsilon 1 --epsilon 2": "conflicting-settings",
+            "--mechanism ring-geometric --epsilon 0": "wrong-value",
+            "--mechanism ring-geometric": "missing-setting",
+            "": "missing-setting",
+            "in.jsonl": "missing-setting",
+            "--mechanism ring-geometric --epsilon 1 --parameter t=0.3": "unknown-name",
+            "in.jsonl out --mechanism ring-geometric --epsilon 1": "conflicting-settings",
+            "--mechanism ring-geometric --epsilon 1 --held-out other": "conflicting-settings",
+            "in.jsonl out --epsilon 1": "conflicting-settings",
+            "in.jsonl out --claim": "conflicting-settings",
         }.items():
-            fails(["audit", "--space", space, "--mechanism", "ring-geometric", *call.split()], code)
+            fails([*CALL, space, *call.split()], code)
 
 
 def test_draws_come_from_the_key_that_is_given() -> None:

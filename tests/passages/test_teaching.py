@@ -1,0 +1,113 @@
+"""Sentence vectors: what a teacher says is near becomes near, a space keeps them, and stores are made by them."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import types
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.passages import teaching
+from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
+from corpusveil.spaces.space import SENTENCES
+from tests.calls import fails, refused, succeeds
+
+TOPICS = [line.split() for line in (
+    "river lake water boat fish shore wave sea swim bridge",
+    "bread oven flour cake butter kitchen sugar cook meal soup",
+    "train ticket station travel journey platform bus seat driver road",
+)]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def space() -> cv.Space:
+    """The words of ``en`` without what was taught."""
+    return cv.load_space("space://en").with_sentences(None)
+
+
+@pytest.fixture(scope="module")
+def lessons() -> tuple[list[str], np.ndarray]:
+    random = np.random.default_rng(3)
+    topics = random.integers(0, 3, 1500)
+    pieces = [" ".join(random.choice(TOPICS[topic], 5)) for topic in topics]
+    teacher = np.eye(3)[topics] + 0.1 * random.normal(size=(1500, 3))
+    return pieces, np.pad(teacher, ((0, 0), (0, 140))).astype(np.float32)
+
+
+def products(space: cv.Space, texts: list[str]) -> np.ndarray:
+    vectors = encoder_of(space, None).encode(pa.array(texts, pa.large_string())).astype(int)
+    return vectors @ vectors.T / LENGTH**2
+
+
+def test_words_add_up_to_what_the_teacher_says(space: cv.Space, lessons: tuple[list[str], np.ndarray]) -> None:
+    words = teaching.taught(space, *lessons)
+    assert (words.dtype, len(words), np.abs(words.astype(int)).max()) == (np.int8, len(space), 127)
+    texts = ["The boat went over the lake.", "A wave came to the shore.", "Butter and sugar make a cake."]
+    before, after = products(space, texts), products(space.with_sentences(words), texts)
+    assert after[0, 1] - after[0, 2] > before[0, 1] - before[0, 2]
+    assert after[0, 1] > 0.5 > after[0, 2]
+    with refused("unsuitable-data", "999 public pieces"):
+        teaching.taught(space, lessons[0][:999], lessons[1][:999])
+
+
+def test_a_space_keeps_them_its_digest_covers_them_and_the_encoder_uses_them(space: cv.Space, tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    words = random.integers(-127, 128, (len(space), 7)).astype(np.int8)
+    made = space.with_sentences(words)
+    saved = made.save(tmp_path / "space")
+    opened = cv.load_space(tmp_path / "space")
+    assert opened == saved == made != space
+    assert np.array_equal(opened.sentences, words)
+    assert isinstance(opened.sentences.base, np.memmap)
+    assert np.array_equal(pickle.loads(pickle.dumps(made)).sentences, words)
+    text = pa.array(["The cold river, the old house."], pa.large_string())
+    expected = sum(words[space.id(word)].astype(int) for word in ["the", "cold", "river", "the", "old", "house"])
+    vector = encoder_of(opened, None).encode(text)[0].astype(int)
+    assert vector.size == 8
+    assert vector[:7] @ expected / np.linalg.norm(vector[:7]) / np.linalg.norm(expected) > 0.999
+    fewer = made.without(["river"])
+    assert np.array_equal(fewer.sentences[fewer.id("house")], words[space.id("house")])
+    changed = words.copy()
+    changed[0, 0] ^= 1
+    np.save(tmp_path / "space" / SENTENCES, changed)
+    with refused("damaged-artefact", "digest"):
+        cv.load_space(tmp_path / "space")
+
+
+def test_a_teacher_is_used_once_for_the_space_by_the_command(
+    lessons: tuple[list[str], np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode(text: str) -> list[float]:
+        read.append(text)
+        return [1.0 + sum(text.count(word) for word in topic) for topic in TOPICS]
+
+    read: list[str] = []
+    monkeypatch.setitem(ENCODERS.entered, "tiny", types.SimpleNamespace(version="7", encode=encode))
+    words, random = sorted({word for topic in TOPICS for word in topic}), np.random.default_rng(1)
+    rows = (f"{word} {' '.join(f'{x:.4f}' for x in random.normal(size=20))}\n" for word in words)
+    (tmp_path / "v.txt").write_text("".join(rows))
+    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{9 + at}\n" for at, word in enumerate(words)))
+    (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": f"{piece}."}) + "\n" for piece in lessons[0]))
+    call = [
+        "space", "--vectors", tmp_path / "v.txt", "--counts", tmp_path / "counts.tsv", "--output", tmp_path / "space",
+        "--teacher", "tiny",
+    ]  # fmt: skip
+    fails(call, "conflicting-settings", "--lessons")
+    succeeds(*call, "--lessons", tmp_path / "public.jsonl")
+    space, once = cv.load_space(tmp_path / "space"), len(read)
+    near = products(space, ["boat lake water", "wave shore sea", "butter sugar cake"])
+    assert near[0, 1] > 0.5 > near[0, 2]
+    assert len(read) == once
+    assert "nothing was done" in succeeds(*call, "--lessons", tmp_path / "public.jsonl").err
+
+
+def test_public_pieces_are_runs_of_one_to_four_sentences(space: cv.Space) -> None:
+    texts = pa.array([" ".join(f"The {word} is here today." for word in topic) for topic in TOPICS] + [None, ""])
+    pieces = teaching.public_pieces([texts], space)
+    assert sum(piece.count("here") for piece in pieces) == 30
+    assert {piece.count("here") for piece in pieces} <= {1, 2, 3, 4}
