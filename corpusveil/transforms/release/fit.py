@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import itertools
 import warnings
@@ -14,9 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pydantic import Field
 
-from corpusveil.errors import DataError, PackageError
 from corpusveil.storage.records import Record
-from corpusveil.text import languages
 from corpusveil.text.classes import WORD
 from corpusveil.text.markup import with_tags
 from corpusveil.text.tokens import Tokens, strings
@@ -128,11 +125,7 @@ def _read(release: Release, texts: pa.Array) -> Tokens:
 
 
 def misfit(release: Release, texts: pa.Array) -> str | None:
-    """Return a warning if the first of these texts hardly have the language of the space, otherwise None.
-
-    It contains no figure, and no language but that of the space.
-    """
-    policy, space = release.policy, release.mechanism.space
+    """Return a warning, without a figure, if the space lacks many words of the first of these texts, otherwise None."""
     first = _first(texts)
     if first.nbytes < WORDS:
         return None
@@ -144,11 +137,6 @@ def misfit(release: Release, texts: pa.Array) -> str | None:
     fits = unknown.sum() <= MANY_UNKNOWN * words.sum() and foreign.sum() < MANY_TEXTS * foreign.size
     if words.sum() < WORDS or fits:
         return None
-    with contextlib.suppress(DataError, PackageError):  # of a space without a language; without a detector
-        spoken = policy.language or space.read_in(languages.DETECT)
-        if languages.share_of_others(first.to_pylist(), str(spoken)) >= MANY_TEXTS:
-            name = languages.rule(spoken, "name")
-            return f"many of the first texts are in another language than the space, which is {name}; {_WHAT_TO_DO}."
     return f"many words of the first texts are not in the space; {_WHAT_TO_DO}; 'preview' and 'plan' list the words."
 
 
