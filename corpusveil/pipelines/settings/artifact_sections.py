@@ -122,7 +122,7 @@ class StoreSettings(Section):
         "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
         None, path=True, metavar="FILE")
     encoder: str | None = key(
-        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the mean of "
+        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the sum of "
         "word vectors, which is built in.", None, metavar="NAME")
     refuse: list[str] = key(
         "Recognizers whose spans no piece has, named as in {spans.find}. Repeatable.", [], metavar="NAME")
