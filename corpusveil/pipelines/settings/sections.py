@@ -154,8 +154,8 @@ class TextSettings(Section):
         "HTML: read tags as words, or strip them. words reads tags like any text, strip reads and "
         "writes only the text.", "words", start="strip")
     language: str | None = key(
-        "The language, as a code or English name: de, German. detect: that of the space, detected by its words if "
-        "none is recorded. Default: that of the space, if recorded.", None, metavar="LANGUAGE")
+        "The language, as a code or English name: de, German. Default: that of the space, if recorded.", None,
+        metavar="LANGUAGE")
 
     def policy(self) -> TextPolicy:
         """Return the policy. Raises UserError for treatments that exclude each other."""
