@@ -293,13 +293,7 @@ def _of(settings: Settings) -> CollocationsSettings:
 
 
 def _language(flow: CollocationsSettings) -> str | None:
-    return languages.settled(flow.language, None, _texts(flow))
-
-
-def _texts(flow: CollocationsSettings) -> Iterator[str | None]:
-    with reading(plan(find_shards(flow.input), None, None)[0], Columns(flow.text)) as shard:
-        for batch in shard.batches:
-            yield from batch.texts.to_pylist()
+    return None if flow.language is None else languages.code_of(flow.language)
 
 
 def _place(settings: Settings, name: str) -> str:

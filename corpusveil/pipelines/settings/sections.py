@@ -154,8 +154,8 @@ class TextSettings(Section):
         "HTML: read tags as words, or strip them. words reads tags like any text, strip reads and "
         "writes only the text.", "words", start="strip")
     language: str | None = key(
-        "The language, as a code or English name: de, German. detect: that of the space, detected by its words if "
-        "none is recorded. Default: that of the space, if recorded.", None, metavar="LANGUAGE")
+        "The language, as a code or English name: de, German. Default: that of the space, if recorded.", None,
+        metavar="LANGUAGE")
 
     def policy(self) -> TextPolicy:
         """Return the policy. Raises UserError for treatments that exclude each other."""
@@ -252,8 +252,6 @@ class OutputSettings(Section):
         "The format of the output, such as parquet, jsonl.zst or csv; same: that of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
-    page: bool = key(
-        "Write the public page, <output>.report.html. It is written when the release is finished.", default=True)
     on_bad_rows: OnBadRows = key("Unreadable rows: fail, or quarantine them in the records.", "fail", metavar="HOW")
     duplicates: Duplicates = key(
         "Equal texts with different ids: independent, same-noise, or drop all but the first. Noise is independent, or "
