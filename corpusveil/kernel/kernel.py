@@ -180,8 +180,6 @@ class Kernel:
     def _written(self, prepared: Prepared, chunk: Chunk, counts: Counts) -> tuple[UInt8, Int64]:
         """Return what documents become, or a part of one, and how many bytes each has."""
         counts.roles += chunk.by_role
-        if not chunk.before:
-            counts.note_foreign(chunk.roles, chunk.tokens.offsets)
         if chunk.spans is not None:
             names, kinds = chunk.spans.names, np.bincount(chunk.spans.kinds, minlength=len(chunk.spans.names)).tolist()
             counts.spans.update({name: count for name, count in zip(names, kinds, strict=True) if count})

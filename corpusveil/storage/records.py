@@ -106,7 +106,6 @@ class Counted(Record):
     without_text: int = 0
     unread: int = 0
     similarity: int = 0
-    foreign: int = 0
     spans: dict[str, int] = {}
     tokens: dict[str, int]
 

@@ -120,13 +120,12 @@ class TestTheCommands:
         assert {setting.place for setting in ALL if setting.name != "schedule"} <= offered
 
     def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
-        """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
+        """Ten options of more than seventy, and none of them is an expert's."""
         text = succeeds("privatize", "--help").out
         first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat to")], re.MULTILINE)
         needed = {"--space", "--epsilon", "--risk", "--output", "--key", "--text", "--id"}
         assert needed <= set(first)
         assert len(first) <= 10
-        assert "--page / --no-page" in text
 
     @pytest.mark.parametrize("command", STEPS[:-1])
     def test_help_has_every_option_in_full(self, command: str) -> None:

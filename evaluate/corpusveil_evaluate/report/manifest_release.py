@@ -20,7 +20,6 @@ from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.illustration import Illustration, illustrate
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil_evaluate.matching import Matched
@@ -106,15 +105,6 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
     kinds_found = {*(kinds(known) or ()), OTHERS}
     treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]
     return dataclasses.replace(release, spans=SpanPolicy(find=known, treat=treat))
-
-
-def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
-    """Return the effect of the release on a public sentence; None of passages, or without its collocations."""
-    if by_passages(manifest) or lacks_collocations(manifest, question):
-        return None
-    release = release_of(manifest, question)
-    parts = (release.mechanism, release.budget, release.policy, release.collocations)
-    return illustrate(*parts)
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float:
