@@ -53,7 +53,8 @@ def waiting(what: str) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-    manner, console = _manner.get(), Console(stderr=True)
+    manner = _manner.get()
+    console = Console(stderr=True, force_terminal=manner == "bar" or None)
     is_seen = manner in ("auto", "bar") and (console.is_terminal or console.is_jupyter)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), TimeElapsedColumn())
     bar = Progress(*columns, console=console, transient=True, disable=not is_seen)
