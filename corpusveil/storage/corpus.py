@@ -26,7 +26,7 @@ class CorpusIn:
     columns: Columns = field(default_factory=Columns)
     root: str | None = None
     name: str | None = None
-    on_bad_rows: OnBadRows = "fail"
+    on_bad_rows: OnBadRows = "refuse"
 
 
 @dataclass(frozen=True, slots=True)

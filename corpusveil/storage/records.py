@@ -71,7 +71,7 @@ class Claim(Record):
     input: list[str] = _other("other input shards")
     output: str = _other("another output folder")
     format: str = _other("another output format")
-    on_bad_rows: str = _other("bad rows set aside, by on_bad_rows quarantine")
+    on_bad_rows: str = _other("another treatment of bad rows (on_bad_rows)")
     ledger: str | None = _other("another ledger, or none")
     corpus: str = _other("another name of the corpus (by default its folder)")
     configuration: dict[str, Any] = _other("")
@@ -101,7 +101,7 @@ class Counted(Record):
     changed: int = 0
     unchanged: int
     input_bytes: int
-    quarantined: int
+    bad_rows: int
     dropped: int
     without_text: int = 0
     unread: int = 0
@@ -146,6 +146,8 @@ class Shard(Record):
     output: Made
     counts: Counted
     seconds: float
+    bad_places: list[int] = []
+    """The places, from 1, of the first rows that were left out because they can't be read."""
     ledger: list[Line] | None = None
 
 
@@ -163,7 +165,7 @@ class Beat(Record):
     tokens: int
     privatized: int = 0
     changed: int = 0
-    quarantined: int = 0
+    bad_rows: int = 0
     share: float = 0.0
     """How much of the input shard is read, 0 to 1; 0 if its form is not read from front to end."""
 

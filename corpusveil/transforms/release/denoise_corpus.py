@@ -144,7 +144,7 @@ def candidates(
     release = files.absolute(release)
     source = _source(release)
     lister = Lister(**_reading_of(source, release, space, collocations), model=model, count=count)
-    return _tables(release, source, lister, dataclasses.replace(_columns_of(source), keep=(), others="drop"))
+    return _tables(release, source, lister, dataclasses.replace(_columns_of(source), keep=()))
 
 
 def _tables(
@@ -160,11 +160,7 @@ def _tables(
 
 def _columns_of(source: Mapping[str, Any]) -> Columns:
     read = source["configuration"]["columns"]
-    every = read["keep"] == ["*"]
-    return Columns(
-        read["text"], None, () if every else tuple(read["keep"]), others="keep" if every else "drop",
-        separator=read.get("separator", "comma"),
-    )  # fmt: skip
+    return Columns(read["text"], None, tuple(read["keep"]), separator=read.get("separator", "comma"))
 
 
 def _shards_of(source: Mapping[str, Any], release: str) -> list[InputShard]:

@@ -172,7 +172,7 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
         **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
-        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
+        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
     }
 
 
