@@ -132,10 +132,6 @@ class Terminal(Watch):
     def warn(self, line: str) -> None:
         print(line, file=sys.stderr)
 
-    def confide(self, line: str) -> None:
-        if sys.stderr.isatty():
-            print(line, file=sys.stderr)
-
     def stage(self, name: str, folder: str, tasks: int) -> contextlib.AbstractContextManager[None]:
         began = time.monotonic()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from pydantic import Field
 
@@ -84,14 +84,6 @@ class CorpusOut:
         return self.private.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
 
 
-class Released(Protocol):
-    """What a claim has of a release."""
-
-    @property
-    def digest(self) -> str: ...
-    def configuration(self) -> dict[str, Any]: ...
-
-
 WORDS: Mapping[str, str] = {
     "release": "another configuration (mechanism, budget, text policy, space or version)",
     "key": "another key",
@@ -114,11 +106,9 @@ class Claim(Record):
     configuration: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
-    def of_run(
-        cls, reads: CorpusIn, writes: CorpusOut, release: Released, *, key: str, ledger: str | None, by: str
-    ) -> Claim:
-        """Return the claim of a run that reads and writes this, all names and addresses settled."""
-        values: dict[str, Any] = {"release": release.digest, "key": key, "ledger": ledger}
+    def of_run(cls, reads: CorpusIn, writes: CorpusOut, release: Any, *, ledger: str | None, by: str) -> Claim:
+        """Return the claim of a run that reads and writes this, names and addresses settled, by a keyed ``release``."""
+        values: dict[str, Any] = {"release": release.digest, "key": release.key.fingerprint(), "ledger": ledger}
         for part in (reads, writes):
             values |= {each.name: getattr(part, each.name) for each in dataclasses.fields(part)}
         values["columns"] = reads.columns.as_dict()

@@ -274,9 +274,8 @@ def test_a_further_setting_is_claimed_or_may_differ_and_says_so(ground: Ground) 
 
     def claims(made: dict[str, Any]) -> list[Any]:
         writes = [made["CorpusOut"]("out", level=level) for level in (1, 2)]
-        return [
-            made["Claim"].of(made["CorpusIn"](["in"]), each, release, key="", ledger=None, by="") for each in writes
-        ]
+        reads, claim = made["CorpusIn"](["in"]), made["Claim"].of_run
+        return [claim(reads, each, release, ledger=None, by="") for each in writes]
 
     one, two = claims(corpus_with('field(default=1, metadata=another("another level of gzip"))'))
     assert (one.other(one), one.other(two)) == (None, "level")

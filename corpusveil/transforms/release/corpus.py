@@ -230,7 +230,6 @@ class _Start:
             dataclasses.replace(job.reads, inputs=[task.relative for task in whole]),
             dataclasses.replace(job.writes, format=whole[0].suffix),
             run.release,
-            key=run.release.key.fingerprint(),
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
             by=versions()["corpusveil"],
         )

@@ -169,7 +169,6 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
             "columns": {name: value for name, value in columns.as_dict().items() if name not in ("id", "unit")},
         },
         **stated,
-        **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
         "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
