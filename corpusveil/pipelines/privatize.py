@@ -9,6 +9,7 @@ from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch
+from corpusveil.recognizers.registry import lists
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
@@ -38,6 +39,8 @@ def privatize(
     if announced:
         _note_rows(plan, later)
         announce(release, later, explain=explain)
+        for line in [] if isinstance(release, PassageRelease) or release.spans is None else lists(release.spans.find):
+            later.say(line)
         if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
@@ -67,8 +70,6 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
-    if settings.denoise is not None:
-        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         watch.say(count_duplicates(plan.run.reads).sentence())
     if made.refused is not None:

@@ -149,8 +149,8 @@ class TestTheReleaseFolder:
             {key: value for key, value in sound.items() if key != name} for name in ("checksums", "shards", "guarantee")
         ]
         changes: list[tuple[str, Any]] = [
-            ("checksums", 5), ("shards", {}), ("shards", [5]), ("documents", "80"), ("denoised", None), ("denoised", 5),
-            ("denoised", {}), ("content_sha256", None), ("configuration", []), ("note", 10**5000), ("spends", {}),
+            ("checksums", 5), ("shards", {}), ("shards", [5]), ("documents", "80"),
+            ("content_sha256", None), ("configuration", []), ("note", 10**5000), ("spends", {}),
             ("shards", [{**sound["shards"][0], "file_sha256": 5}]),
             ("configuration", {**sound["configuration"], "columns": {"keep": 5}}),
             ("guarantee", {**sound["guarantee"], "epsilon": "much"}),

@@ -36,7 +36,7 @@ from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
-from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
+from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
@@ -83,8 +83,8 @@ class Outcome(Shown):
 
 
 def finish_shards(
-    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any], tokens: Sequence[int] = ()
-) -> tuple[Counts, str]:  # fmt: skip
+    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any]
+) -> tuple[Counts, str]:
     """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
     if split := joins(tasks):
         do_all(job, split, engine, waiting("joining pieces of shards"))
@@ -94,7 +94,7 @@ def finish_shards(
             if mark in name:
                 files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks), tokens)
+    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,6 @@ class Run:
             units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if self.spending is not None:
-            refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
         return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
