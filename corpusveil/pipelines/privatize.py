@@ -9,7 +9,6 @@ from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch
-from corpusveil.recognizers.registry import lists
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
@@ -39,8 +38,6 @@ def privatize(
     if announced:
         _note_rows(plan, later)
         announce(release, later, explain=explain)
-        for line in [] if isinstance(release, PassageRelease) or release.spans is None else lists(release.spans.find):
-            later.say(line)
         if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
@@ -78,8 +75,8 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
 
 def _note(plan: Plan, watch: Watch) -> None:
     """Say what the plan's settings mean: the epsilon of a risk, and the key of an output without one."""
-    if chosen := plan.run.release.chosen():
-        watch.say(chosen)
+    for line in plan.run.release.remarks():
+        watch.say(line)
     if (own := plan.own_key) is not None:
         said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
         watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")

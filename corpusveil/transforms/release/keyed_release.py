@@ -67,9 +67,9 @@ class KeyedRelease(Shown):
     def public(self) -> Space | Store:
         """The public data that it draws from."""
 
-    def chosen(self) -> str:
-        """Return what chose epsilon, in a sentence; empty if the caller did."""
-        return ""
+    def remarks(self) -> Iterable[str]:
+        """Return what is said before a run: what a risk chose, and which lists were read."""
+        return ()
 
     def choices(self) -> Iterable[str]:
         """Return what other settings would bring at this epsilon, a line for each."""

@@ -26,7 +26,7 @@ from corpusveil.errors import (
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.recognizers.registry import identity, kinds
+from corpusveil.recognizers.registry import identity, kinds, lists
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -204,8 +204,9 @@ class Release(KeyedRelease):
                 zip(self.budget.shares(lengths), EXAMPLE_LENGTHS, strict=True)]  # fmt: skip
         return f"{said}, by the words of a document: {', '.join(stay)}"
 
-    def chosen(self) -> str:
-        return "" if self.risk is None else self.risk.sentence()
+    def remarks(self) -> list[str]:
+        risks = [] if self.risk is None else [self.risk.sentence()]
+        return [*risks, *([] if self.spans is None else lists(self.spans.find))]
 
     def spending(self) -> dict[str, Any]:
         """Return what an entry of a ledger says of this release: mechanism, space and budget."""
