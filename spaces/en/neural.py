@@ -20,11 +20,12 @@ from typing import Any
 import orjson
 
 import corpusveil as cv
-from corpusveil.language.sample import NAME as SAMPLE
-from corpusveil.language.sample import read_sample
 from corpusveil.text.policy import DEFAULT
 from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
 from corpusveil_evaluate.readers.neural import READER, NeuralReader, gained, measured_gains
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
+from corpusveil_evaluate.readers.ngrams.sample import NAME as SAMPLE
+from corpusveil_evaluate.readers.ngrams.sample import read_sample
 from spaces.en import figures as of_en
 from spaces.en.make import UNCOUNTED, Recipe
 
@@ -46,7 +47,7 @@ def main() -> None:
     recipe = Recipe(call.text, call.work, "en", {"name": "local", "workers": 1})
     recipe.sampled()
     sample = read_sample((recipe.work / SAMPLE).read_bytes(), SAMPLE)
-    law, model = cv.RingGeometric(cv.load_space("space://en")), cv.load_model("space://en")
+    law, model = cv.RingGeometric(cv.load_space("space://en")), load_model("space://en")
     every = of_en.read_figures(of_en.FIGURES.read_bytes())
     figures = every[BASIS]
     if figures.text != sample.digest:

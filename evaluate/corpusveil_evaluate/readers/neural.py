@@ -24,21 +24,21 @@ import orjson
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.budget import Budget
 from corpusveil.errors import ConflictError
-from corpusveil.language.channel import ALL, Candidates
-from corpusveil.language.context_risk import TextReader, TextShares, hits_of
-from corpusveil.language.denoise import CUT, MEMORY, THOROUGH, Denoiser, Reader, places_of
-from corpusveil.language.lattice import search_runs
-from corpusveil.language.lattice_room import room
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.risk import TRIGRAMS
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import PUNCTUATION
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.text.tokens import Tokens
 from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool, load_causal
+from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
+from corpusveil_evaluate.readers.ngrams.context_risk import TextReader, TextShares, hits_of
+from corpusveil_evaluate.readers.ngrams.denoise import CUT, MEMORY, THOROUGH, Denoiser, Reader, places_of
+from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_room import room
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
 
 READER = f"{NAME} and {TRIGRAMS}"
 NEURAL, TRIGRAM, LAW, PRIOR = 0.5, 0.85, 0.2, -0.3

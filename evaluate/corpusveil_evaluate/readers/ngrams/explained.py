@@ -15,6 +15,7 @@ from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
+from corpusveil_evaluate.readers.ngrams.laws_on_lists import chances, in_reach, near, outside
 
 _PUBLIC = b"corpusveil: replacements drawn to learn a law that anybody may learn"
 SAMPLES = 1 << 18
@@ -61,21 +62,21 @@ def _by_steps(mechanism: Any, epsilon: float, prior_words: Any, prior_shares: An
     size = len(mechanism.space)
     shares = np.zeros(size)
     shares[prior_words] = prior_shares
-    outside = mechanism.outside(epsilon) * shares
-    frequent = np.argsort(-outside, kind="stable")[:top]
+    beyond_reach = outside(mechanism, epsilon) * shares
+    frequent = np.argsort(-beyond_reach, kind="stable")[:top]
     frequent = frequent[shares[frequent] > 0]
-    own = mechanism.chances(outputs, outputs, epsilon)
+    own = chances(mechanism, outputs, outputs, epsilon)
     words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
-    evidence = np.full(outputs.size, outside.sum())
+    evidence = np.full(outputs.size, beyond_reach.sum())
     width = len(mechanism.space.lists) * min(2 * mechanism.reach(epsilon) + 1, size) + top
     for first in range(0, outputs.size, max(1, CELLS // width)):
         some = slice(first, first + max(1, CELLS // width))
-        near = mechanism.near(outputs[some], epsilon)
-        others = np.where(mechanism.in_reach(frequent, outputs[some, None], epsilon), -1, frequent)
-        inputs = np.concatenate([near, others], axis=1)
-        weights = mechanism.chances(inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
-        beyond = outside[inputs] * (inputs >= 0)
-        evidence[some] += (weights - beyond)[:, : near.shape[1]].sum(axis=1)
+        close = near(mechanism, outputs[some], epsilon)
+        others = np.where(in_reach(mechanism, frequent, outputs[some, None], epsilon), -1, frequent)
+        inputs = np.concatenate([close, others], axis=1)
+        weights = chances(mechanism, inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
+        beyond = beyond_reach[inputs] * (inputs >= 0)
+        evidence[some] += (weights - beyond)[:, : close.shape[1]].sum(axis=1)
         words[some], joint[some] = _best(inputs, weights, top)
     return Explained(words, joint, evidence, own)
 
