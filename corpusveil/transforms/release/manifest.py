@@ -9,14 +9,12 @@ import contextlib
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 import corpusveil
 from corpusveil.choices import OverCap
-from corpusveil.display import Card, Shown
 from corpusveil.errors import BadRecordError, UnfinishedError, VersionError
 from corpusveil.ledger.caps import Spending
 from corpusveil.storage import files, formats
@@ -205,25 +203,14 @@ def write_manifest(
     return totals, content
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Spends(Shown):
-    """The release at ``url``: its digest, ``release``, and its ``name`` in a ledger."""
+def spends_of(url: str) -> str | None:
+    """Return the name of a finished release in a ledger, in a sentence; None if there is none.
 
-    url: str
-    release: str
-    name: str
-
-    def card(self) -> Card:
-        """Return the spending in words."""
-        return Card(f"Release {self.url}", [("spends", f"what a ledger shows for release {self.name}")])
-
-
-def spends_of(url: str) -> Spends | None:
-    """Return the spending of a finished release; None if there is none. Raises UserError for a damaged manifest."""
+    Raises UserError for a damaged manifest.
+    """
     if not files.exists(files.join(url, MANIFEST)):
         return None
-    manifest = read_manifest(url)
-    return Spends(url, manifest["release"], manifest["spends"]["name"])
+    return f"{url}: a ledger shows what this release spends as {read_manifest(url)['spends']['name']}"
 
 
 _Run = Annotated[str, Field(pattern=r"^run-[0-9]{5,9}$")]
