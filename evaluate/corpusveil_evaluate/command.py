@@ -140,7 +140,7 @@ def denoise(
 
 def risk(
     space: Annotated[str, typer.Option(help="The space.", metavar="URL")],
-    model: Annotated[str, typer.Option(help="What the reader knows of language, made by 'evaluate model'.", metavar="URL")],
+    model: Annotated[str, typer.Option(help="What the reader knows, made by 'evaluate model'.", metavar="URL")],
     output: Annotated[str, typer.Option(help="The space with the table: a new folder or URL.", metavar="URL")],
     mechanism: Annotated[str, typer.Option(help="The mechanism.", metavar="NAME")] = "ring-geometric",
     parameter: Annotated[
