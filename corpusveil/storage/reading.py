@@ -203,7 +203,8 @@ def _sound(
 ) -> Iterator[Batch]:
     """Yield batches, and give bad rows to ``aside``, also those without an id in its ``column``.
 
-    A compressed file that is damaged is refused as that. Its rows can look bad long before its checksum, which comes last, shows the damage.
+    A compressed file that is damaged is refused as that: its rows can look bad long before its checksum, which comes
+    last, shows the damage.
     """
     some_sound = False
     try:
