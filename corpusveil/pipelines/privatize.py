@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from corpusveil.display import several
 from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Later, Watch
-from corpusveil.recognizers.registry import lists
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
@@ -18,13 +16,9 @@ from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import page_of
-from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
-from corpusveil.transforms.release.release import AnyRelease, Release
-from corpusveil.transforms.release.statement import NOT_PRIVATE, in_brief
-
-NEARLY_ALL = 0.9
-EXAMPLE_LENGTHS = (10, 100, 1000)
+from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 
 def run(settings: Settings, watch: Watch | None = None, *, debug: bool = False, explain: bool = False) -> Outcome:
@@ -44,8 +38,6 @@ def privatize(
     if announced:
         _note_rows(plan, later)
         announce(release, later, explain=explain)
-        for line in [] if isinstance(release, PassageRelease) or release.spans is None else lists(release.spans.find):
-            later.say(line)
         if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
             for line in spending.promises():  # not of a finished release, which asks no ledger
                 later.say(line)
@@ -75,8 +67,6 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
-    if settings.denoise is not None:
-        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         watch.say(count_duplicates(plan.run.reads).sentence())
     if made.refused is not None:
@@ -85,8 +75,8 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
 
 def _note(plan: Plan, watch: Watch) -> None:
     """Say what the plan's settings mean: the epsilon of a risk, and the key of an output without one."""
-    if plan.run.release.risk is not None:
-        watch.say(plan.run.release.risk.sentence())
+    for line in plan.run.release.remarks():
+        watch.say(line)
     if (own := plan.own_key) is not None:
         said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
         watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")
@@ -119,14 +109,11 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.say(f"{output}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:
         watch.say(f"{output}: {sizes}, {outcome.seconds:.1f} s")
-    if counts.quarantined:
-        rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
-        watch.warn(f"warning: {rows} set aside in the private records.")
+    if counts.bad_rows:
+        rows = several(counts.bad_rows, "row could not be read and was", "rows could not be read and were")
+        watch.warn(f"warning: {rows} dropped; the private records name the first ones.")
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
-    if isinstance(plan.run.release, Release):
-        words = f"{counts.privatized:,} of the tokens are replaced words"
-        watch.confide(f"{words} (private; a ledger counts these).")
     if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
         copies = "copies, and " if plan.run.release.duplicates == "drop" else ""
         documents = several(counts.dropped, "document was", "documents were")
@@ -138,58 +125,27 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         )
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"to publish: {output} and {page_of(output)}; never {plan.run.writes.private.url}, the private records")
-    if columns.keeps:
-        names = "every other column" if columns.others == "keep" else listed(columns.keep)
-        watch.say(f"copied in the clear: {names}")
+    if columns.keep:
+        watch.say(f"copied in the clear: {listed(columns.keep)}")
     if outcome.not_copied:
-        watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
+        watch.say(f"not copied: {listed(outcome.not_copied)} (keep names columns to copy, in the clear)")
     if (own := plan.own_key) is not None:
         watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 
 
 def announce(release: AnyRelease, watch: Watch, *, explain: bool = False) -> None:
-    """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
+    """Print what the law makes of a text, the guarantee and the disclosures; with ``explain`` in full.
 
     Without a guarantee, always print why there is none.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
-    if isinstance(release, PassageRelease):
-        guarantee = release.guarantee()
-        watch.say(release.law())
-        watch.say(f"Guarantee: {release.in_brief()}")
-        for line in guarantee.notes if explain else ():
-            watch.say(f"- {line}")
-        watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
-        return
-    mechanism, budget = release.mechanism, release.budget
-    if budget.per == "token":
-        share = mechanism.retention(budget.epsilon)
-        watch.say(f"Expected share of known words that are unchanged: {share:.1%}")
-    else:
-        share, examples = _shares_by_length(release)
-        watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
-    if share > NEARLY_ALL:
-        watch.warn(
-            f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged. Did you mean passages "
-            "(store en), or a risk, such as 0.5?"
-        )
+    watch.say(release.law())
     guarantee = release.guarantee()
     if guarantee.holds:
-        watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")
+        watch.say(f"Guarantee: {release.in_brief()}")
     for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
         watch.say("Every condition is in the manifest, as guarantee_in_words.")
-
-
-def _shares_by_length(release: Release) -> tuple[float, str]:
-    """Return the largest share of unchanged words in documents of some lengths, and all shares in words."""
-    import numpy as np
-
-    budget = release.budget
-    lengths: Any = np.array(EXAMPLE_LENGTHS)
-    shares = budget.shares(lengths)
-    stay = [release.mechanism.retention(float(value)) for value in shares]
-    return max(stay), ", ".join(f"{k:.1%} of {n}" for k, n in zip(stay, EXAMPLE_LENGTHS, strict=True))

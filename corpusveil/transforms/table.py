@@ -18,12 +18,9 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.kernel.transform import Transform
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
-from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import texts_of
-from corpusveil.spaces.installed import shipped_beside
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import (
     Frame,
@@ -42,13 +39,11 @@ from corpusveil.transforms.identities import (
     identities_of_documents,
     warn_of_repeated,
 )
-from corpusveil.transforms.release.release import AnyRelease, Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
 
-DENOISED_ROWS = 256
-"""The documents that are denoised before progress is told."""
 COMBINED_BYTES = 1 << 30
 """Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
@@ -88,16 +83,17 @@ def privatize(
 ) -> Any:
     """Privatize texts, and return them as the type that was given.
 
-    ``texts`` is a list, tuple or NumPy array of strings, a Series or DataFrame of pandas or Polars, an Array,
-    ChunkedArray, RecordBatch or Table of Arrow, a Hugging Face Dataset, or an object with an Arrow stream (which is
-    returned as Arrow). In a frame, the column ``text`` becomes private. Other columns, and an index that is more than
-    row numbers, come back only if ``keep`` names them, in the clear; ``keep="all"`` keeps all of them. A warning names
-    what was dropped. Types and order stay as they are.
+    ``texts`` is a list or tuple of strings, a Series or DataFrame of pandas or Polars, an Array, ChunkedArray,
+    RecordBatch or Table of Arrow, or a frame of another library that narwhals reads, such as a relation of DuckDB; a
+    lazy one is collected. In a frame, the column ``text`` becomes private. Other columns come back only if ``keep``
+    names them, in the clear (strings, integers, floats, booleans, dates, timestamps); a warning names what was dropped.
+    Types and order stay as they are. A pandas index that is more than row numbers is refused.
 
-    ``ids`` are required and identify the documents. They are the name of a frame's column, one id per text (text,
-    bytes, numbers, dates, UUIDs, or pairs ``(name, row)``), or ``RowNumbers(name)``. A document's noise is a keyed
-    function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
-    three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
+    ``ids`` are required and identify the documents. They are the name of a frame's column, one id per text (a string,
+    an integer, which is the same id as its digits in a string, or a pair ``(name, row)``), or ``RowNumbers(name)``. A
+    document's noise is a keyed function of ``text`` (the column's name, also without columns), its id and its text.
+    Under one release the same three give the same output, in any batch and order. A missing text (None, NaN,
+    pandas.NA) stays missing.
 
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
@@ -216,42 +212,13 @@ def documents_in(
     return made
 
 
-@waiting("denoising")
-def denoise_frame(
-    frame: Any, release: Release, text: str, *, model: LanguageModel | None = None, search: Search | None = None
-) -> Any:
-    """Return the likeliest originals of private texts in a list, a column or a frame, in the type that was given."""
-    mechanism, given = release.mechanism, frame_of(frame, text)
-    if model is None and (named := shipped_beside(mechanism.space.url)) is not None:
-        model = load_model(named)
-    if model is None:
-        raise UnsetError("model: the search needs a language model of public text; give one.")
-    if not isinstance(model, LanguageModel):
-        raise of_other_type("model", model, "the model, cv.load_model(URL)")
-    denoiser = Denoiser(
-        mechanism, release.budget, release.policy, model, search or Search(margin=MARGIN), release.collocations,
-        spans=release.spans is not None,
-    )  # fmt: skip
-    parts, done = [], 0
-    for chunk in chunks_of(given.texts):
-        for first in range(0, len(chunk), DENOISED_ROWS):
-            some = chunk.slice(first, DENOISED_ROWS)
-            parts += privatized_parts(denoiser, Documents(plain_texts(some, text), [], text), chunk.type)
-            done += len(some)
-            reached("", done / len(given.texts))
-    return given.back(parts or [given.texts])
-
-
 def _require_order(texts: Any, column: Any, what: str) -> None:
-    """Raise UserError for a pandas column with the labels of the texts in another order, which would mix up rows."""
+    """Raise UserError for a pandas column that has another index than the texts, which could mix up rows."""
     index: Any = getattr(column, "index", None)
     own: Any = getattr(texts, "index", None)
-    if not (hasattr(index, "equals") and hasattr(own, "equals")) or len(index) != len(own) or index.equals(own):
-        return
-    if index.isin(own).all():
+    if hasattr(index, "equals") and hasattr(own, "equals") and not index.equals(own):
         raise ShapeError(
-            f"{what}: the index has the labels of the texts' in another order; sort both alike, or, if the rows are in "
-            "one order, give a list."
+            f"{what}: the index is another one than that of the texts; if the rows are in one order, give a list."
         )
 
 

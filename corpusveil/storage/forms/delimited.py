@@ -18,7 +18,7 @@ from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage import forms
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
-from corpusveil.storage.rows import BadRow, Batch, Columns, refuse_others
+from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.values import as_strings, joined, string_bytes
 
 SUFFIXES = (".csv",)
@@ -160,7 +160,6 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
             mend = f"did you mean {near[0]}?" if near else mend
             many = several(len(header), "field")
             raise ColumnError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
-    refuse_others(header, columns, name)
     return [header.index(column) for column in columns.named]
 
 
@@ -189,7 +188,6 @@ class Csv(ByteForm):
 
     __slots__ = ()
     has_separator: ClassVar[bool] = True
-    language: ClassVar[str] = "CSV"
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         return _header(_rows(chunks(file, name, self.codec), name, separator), name)
@@ -220,7 +218,7 @@ class Csv(ByteForm):
         sound = []
         for number, record in enumerate(documents, first):
             if record.why:
-                batch.bad.append(BadRow(number, record.why, record.row.encode("utf-8", "surrogateescape")))
+                batch.bad.append(BadRow(number, record.why))
             else:
                 batch.numbers.append(number)
                 sound.append(record.fields)

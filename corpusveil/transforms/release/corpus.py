@@ -22,13 +22,13 @@ from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
-from corpusveil.storage.corpus import CorpusIn, CorpusOut
+from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
-from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
+from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
@@ -36,13 +36,13 @@ from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
-from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
+from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
 
 DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -70,31 +70,30 @@ class Outcome(Shown):
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
         sizes = self.counts.public()
         sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], self.counted))
-        aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
+        bad = "some rows could not be read; see the records" if self.counts.bad_rows else "none"
         return Card(
             f"Release in {self.output}",
             [
                 ("size", ", ".join(several(number, what) for number, what in sized)),
                 ("content", f"sha256 {self.content_sha256}"),
-                ("set aside", aside),
+                ("left out", bad),
                 ("records", f"{self.records} (do not publish)"),
             ],
         )
 
 
 def finish_shards(
-    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any], tokens: Sequence[int] = ()
-) -> tuple[Counts, str]:  # fmt: skip
+    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any]
+) -> tuple[Counts, str]:
     """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
     if split := joins(tasks):
         do_all(job, split, engine, waiting("joining pieces of shards"))
     # also left by a run that was split in another way, or by a worker that was killed at the end
-    for part, mark in (("pieces", ""), ("progress", ""), ("quarantine", ".piece-")):
+    for part in ("pieces", "progress"):
         for name in files.listing(job.records.address(part)):
-            if mark in name:
-                files.remove(job.records.address(part, name))
+            files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks), tokens)
+    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +123,10 @@ class Run:
         """
         shards = find_shards(self.reads.inputs, self.reads.root)
         columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
-        if self.reads.on_bad_rows == "quarantine":
+        if self.reads.on_bad_rows == "drop":
             units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if self.spending is not None:
-            refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
         return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
@@ -145,7 +142,7 @@ class Run:
             release.key.fingerprint(),
             release.key.derive("records"),
             self.debug,
-            kept_types=first_types(shards, columns) if is_table and columns.keeps else (),
+            kept_types=first_types(shards, columns) if is_table and columns.keep else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -169,7 +166,7 @@ class Run:
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
-            aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
+            aside = skip if self.reads.on_bad_rows == "drop" else refuse
             refuse_first(tasks, columns, aside, first.append)
         for batch in first[:1]:
             self.release.refuse(batch.texts)
@@ -226,18 +223,11 @@ class _Start:
     def claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, wholes(self.tasks)
-        mine = Claim(
-            version=RUN_VERSION,
-            release=run.release.digest,
-            key=run.release.key.fingerprint(),
-            columns=job.reads.columns.as_dict(),
-            input=[task.relative for task in whole],
-            output=job.writes.url,
-            format=whole[0].suffix,
-            on_bad_rows=job.reads.on_bad_rows,
+        mine = Claim.of_run(
+            dataclasses.replace(job.reads, inputs=[task.relative for task in whole]),
+            dataclasses.replace(job.writes, format=whole[0].suffix),
+            run.release,
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
-            corpus=job.corpus,
-            configuration=run.release.configuration(),
             by=versions()["corpusveil"],
         )
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
@@ -287,7 +277,7 @@ class _Start:
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
         columns = job.reads.columns
-        skip_bad = job.reads.on_bad_rows == "quarantine"
+        skip_bad = job.reads.on_bad_rows == "drop"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
                 job = dataclasses.replace(job, drops=drops)
@@ -360,25 +350,25 @@ def _sweep(job: ShardJob) -> None:
         files.sweep(files.join(job.writes.url, part))
     folder, _, page = page_of(job.writes.url).rpartition("/")
     files.sweep(folder, page)
-    for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
+    for part in ("", "shards", "progress", "failed", "pieces"):
         files.sweep(job.records.address(part))
 
 
 def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
-    """Raise UserError if a claim is that of another run; allow quarantine from now on."""
+    """Raise UserError if a claim is that of another run; bad rows may be dropped from now on."""
     if theirs.version != RUN_VERSION:
         raise VersionError(
             f"{records.url}: these records were written by another version of corpusveil; finish the run with that "
             "version, or choose another output."
         )
-    if goes_on := (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine"):  # no bad row was met so far
-        theirs = theirs.model_copy(update={"on_bad_rows": "quarantine"})
-    if (other := theirs.other(mine)) is not None:
-        name, words = other
+    bad = theirs.claimed.get("on_bad_rows"), mine.claimed["on_bad_rows"]
+    if goes_on := bad == ("refuse", "drop"):  # no bad row was met so far
+        theirs = theirs.model_copy(update={"claimed": {**theirs.claimed, "on_bad_rows": "drop"}})
+    if (name := theirs.other(mine)) is not None:
         changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
             changed = [line for line in changed if line.startswith(cause)] or changed
-        words = f"another configuration ({'; '.join(changed)})" if changed else words
+        words = f"another configuration ({'; '.join(changed)})" if changed else WORDS[name]
         raise InUseError(f"{records.url}: these records are of a run with {words}; repeat it or choose another output.")
     if goes_on:
         records.write("run.json", mine)
