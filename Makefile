@@ -17,7 +17,7 @@ TESTED := not faults and not engines and not site and not packaged and not store
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again
 
 .DEFAULT_GOAL := help
-.PHONY: space-en help setup demo check test compiled docs nightly pictures faults engines packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels workflows lint bench bench-ledger clean
+.PHONY: space-en help setup demo check test compiled docs nightly faults engines packaged image stores studies evaluate-test attacks fuzz dependencies distributions wheels workflows lint bench bench-ledger clean
 
 help: ## say what each target does
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1	/p' Makefile | expand -t 14
@@ -59,9 +59,6 @@ engines: setup ## install the engines that people have, run releases on each, an
 	@rm -f .tools/engines.jsonl
 	CORPUSVEIL_CELLS=$(CURDIR)/.tools/engines.jsonl $(BIN)/python -m pytest -m engines
 	$(BIN)/python -m tests.engines.table .tools/engines.jsonl > docs/engines.md
-
-pictures: setup ## take the screenshots of docs/pages.md in a real browser (CORPUSVEIL_BROWSER=/path, or one on the path); some minutes
-	$(BIN)/python -m scripts.page_pictures
 
 packaged: setup ## build and check a release of the package; pack an environment for Spark, and submit it to a cluster
 	@sh scripts/group.sh release

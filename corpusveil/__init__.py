@@ -10,7 +10,6 @@ __version__ = "0.5.0"
 
 _PUBLIC = {
     "corpusveil.budget": ("Budget",),
-    "corpusveil.budget.length": ("LengthGrid", "LengthNoise"),
     "corpusveil.collocations.count": ("CountOptions", "count_corpus"),
     "corpusveil.collocations.measures": ("Scoring",),
     "corpusveil.language.model": ("load_model",),

@@ -1,8 +1,6 @@
 # Written by scripts/public_names.py, which 'make lint' runs.
 
 from corpusveil.budget import Budget as Budget
-from corpusveil.budget.length import LengthGrid as LengthGrid
-from corpusveil.budget.length import LengthNoise as LengthNoise
 from corpusveil.collocations.collocation_table import Collocations as Collocations
 from corpusveil.collocations.collocation_table import load_collocations as load_collocations
 from corpusveil.collocations.count import CountOptions as CountOptions
@@ -112,8 +110,6 @@ __all__ = [
     "Ledger",
     "LedgerCheck",
     "LedgerSummary",
-    "LengthGrid",
-    "LengthNoise",
     "Local",
     "Mahalanobis",
     "Mechanism",

@@ -33,7 +33,7 @@ Group = Literal[
     "Most used", "Settings", "What to release", "How private", "Text", "Names and other spans", "Files", "Ledger",
     "Engine", "Rarely used", "Options",
 ]  # fmt: skip
-"""The headings of settings in help, in their order; only ``--help-all`` shows those that are rarely used."""
+"""The headings of settings in help, in their order."""
 
 Hyphens = Literal["split", "join"]
 """The treatment of a hyphen between two letters: *long-term* is three tokens, or one word."""

@@ -1,4 +1,4 @@
-"""Values as terminals and notebooks show them: one card, as text and as HTML."""
+"""Values as terminals and notebooks show them: one card, as text."""
 
 from __future__ import annotations
 
@@ -34,13 +34,6 @@ class Table:
         padded = ("  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in shown)
         return [f"  {row}".rstrip() for row in padded]
 
-    def html(self) -> str:
-        """Return the table as HTML."""
-        heads, *rows = [[html.escape(cell) for cell in row] for row in self.shown()]
-        head = "".join(f"<th>{name}</th>" for name in heads)
-        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
 
 @dataclass(frozen=True, slots=True)
 class Card:
@@ -65,19 +58,6 @@ class Card:
         lines += [line for table in self.tables if table.rows for line in table.lines()]
         return "\n".join(lines)
 
-    def html(self) -> str:
-        """Return the card as self-contained HTML; every value is escaped."""
-        parts = [f"<div><strong>{html.escape(self.title)}</strong>"]
-        if self.fields:
-            rows = "".join(
-                f'<tr><th style="text-align:left;vertical-align:top">{html.escape(name)}</th>'
-                f'<td style="text-align:left">{"<br>".join(map(html.escape, _paragraphs(value)))}</td></tr>'
-                for name, value in self.fields
-            )
-            parts.append(f"<table>{rows}</table>")
-        parts += [table.html() for table in self.tables if table.rows]
-        return f"{''.join(parts)}</div>"
-
 
 def _paragraphs(value: str | Sequence[str]) -> Sequence[str]:
     return [value] if isinstance(value, str) else value
@@ -99,8 +79,8 @@ class Shown(abc.ABC):
         return self.card().text()
 
     def _repr_html_(self) -> str:
-        """Return the HTML for a notebook."""
-        return self.card().html()
+        """Return the same for a notebook, every value escaped."""
+        return f"<pre>{html.escape(repr(self))}</pre>"
 
 
 def round_up(bound: float, digits: int) -> float:

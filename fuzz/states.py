@@ -145,8 +145,7 @@ def _lay(folder: Path, parts: Mapping[str, bytes]) -> None:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(content.replace(b"FOLDER", str(folder).encode()))
-    for page in ("out.report.html", "records/report.html"):
-        (folder / page).unlink(missing_ok=True)
+    (folder / "out.report.html").unlink(missing_ok=True)
 
 
 def check_schedule(data: bytes, folder: Path) -> None:

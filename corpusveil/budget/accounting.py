@@ -66,14 +66,6 @@ def readings(tokens: Int64, bounds: Float64) -> Readings:
     return Readings(tokens, nats)
 
 
-def with_length(readings: Readings, epsilon: float) -> Readings:
-    """Return readings of documents whose length is disclosed, too, at this epsilon for each word of difference."""
-    if not epsilon:
-        return readings
-    more = int(fixed(epsilon))
-    return Readings(readings.tokens, np.where(readings.nats > INFINITE - more, INFINITE, readings.nats + more))
-
-
 def unbounded(readings: Readings) -> Readings:
     """Return readings of a mechanism without a guarantee: nothing bounds what its tokens disclose."""
     return Readings(readings.tokens, np.where(readings.tokens > 0, INFINITE, readings.nats))

@@ -23,7 +23,7 @@ from corpusveil.pipelines.settings import needed, toml
 from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil.transforms.release.pages import Block, public_page, render_blocks
+from corpusveil.transforms.release.pages import Part, page_of, render
 from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 
@@ -73,12 +73,10 @@ def demonstrate(output: str) -> None:
     _print_beside([before, own], shown[1 : TOLD + 1])
     page = folder / "index.html"
     heads = ("Before", "A passage for a passage", "Words, drawn", "A passage of an encyclopedia")
-    table = Block(
-        f"{len(shown)} texts, before and after", heads=heads,
-        rows=[[texts[id] for texts in (before, passages, words, own)] for id in shown],
-        notes=[NO_AUTHOR, KIND, *([] if risk is None else [f"Words: {risk.sentence().removeprefix('Risk: ')}."])],
-    )  # fmt: skip
-    page.write_text(render_blocks("What corpusveil does to text", INTRODUCTION, [table, *FILES]), encoding="utf-8")
+    notes = [NO_AUTHOR, KIND, *([] if risk is None else [f"Words: {risk.sentence().removeprefix('Risk: ')}."])]
+    beside = [[texts[id] for texts in (before, passages, words, own)] for id in shown]
+    table = Part(f"{len(shown)} texts, before and after", notes, heads, beside)
+    page.write_text(render("What corpusveil does to text", INTRODUCTION, [table, FILES]), encoding="utf-8")
     print(f"\nOpen {page.absolute()}: {len(shown)} texts before and after, and what may be published.")
 
 
@@ -87,19 +85,19 @@ INTRODUCTION = (
     "The texts are public: reviews and news that gensim ships. Had they been private, this page would be, too, since "
     "it shows them."
 )
-FILES = (
-    Block("What may be published", heads=("Path", "What it is", "Publish?"), rows=[
+FILES = Part(
+    "What may be published", heads=("Path", "What it is", "Publish?"), rows=[
         ("passages/, words/, passages-own-store/, and those of engines, as words-spark/",
          "releases: data, and a manifest that states the guarantee", "yes"),
         ("*.report.html", "a page that explains a release", "yes"),
         ("counts, collocations, tokens, vectors, space, store", "artifacts, made of public text alone", "yes"),
         ("passages.toml, words.toml, public.toml, own-store.toml", "settings: corpusveil run FILE does it again",
          "yes"),
-        ("*.records/", "what runs resume from; report.html in it shows private counts", "never"),
+        ("*.records/", "what runs resume from, and private counts", "never"),
         ("release.key", "lets its holder test guesses against a release", "never"),
         ("input/, this page", "the original texts", "never"),
         ("public/", "the public text that artifacts were made of", "if its license allows it"),
-    ]),
+    ],
 )  # fmt: skip
 
 
@@ -133,7 +131,7 @@ def _released(folder: Path, name: str) -> dict[str, str]:
         print("The engines wrote DIFFERENT bytes. Please report this; it must not happen.", file=sys.stderr)
         raise typer.Exit(1)
     print(f"The same bytes from {', '.join(digests)}: sha256 {digests['local']}")
-    print(f"Explained in {public_page(output)}", flush=True)
+    print(f"Explained in {page_of(output)}", flush=True)
     return _texts(_shards(Path(output)))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusveil.cli.options import HelpAllOption, ProgressOption
+from corpusveil.cli.options import ProgressOption
 from corpusveil.errors import BadValueError, UserError
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
 from corpusveil.pipelines.flows import FLOWS, Flow, options_of
@@ -79,7 +79,6 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
             inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context),
             *_parameters(command),
             *(parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own),
-            _parameter("help_all", HelpAllOption, default=False),
         ]
         called.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         called.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}

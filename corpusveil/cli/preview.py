@@ -36,7 +36,6 @@ def preview(
     """
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.preview import preview as shown
-    from corpusveil.pipelines.watch import tell_unknown
 
     usual = EPSILONS if settings.store is None else OF_PASSAGES
     epsilons = epsilon or list(usual if settings.value("budget.risk") is None else ())
@@ -44,8 +43,7 @@ def preview(
         if not 0 < value < float("inf"):
             raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
     watch = Terminal(progress)
-    made = shown(settings, epsilons, watch)
+    made = shown(settings, epsilons)
     if not sys.stdout.isatty():
         watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
     print(made)
-    tell_unknown(made.unknown.share, watch)

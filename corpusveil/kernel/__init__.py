@@ -1,1 +1,1 @@
-"""The batch kernel, texts in and texts out, and its parts: preparation, lengths, spans."""
+"""The batch kernel, texts in and texts out, and its parts: preparation, spans."""

@@ -13,12 +13,10 @@ import pyarrow as pa
 
 from corpusveil.arrays import Float64, Int32, Int64, UInt8, UInt64
 from corpusveil.budget import Budget
-from corpusveil.budget.accounting import Readings, joined, readings, unbounded, with_length
-from corpusveil.budget.length import Length
+from corpusveil.budget.accounting import Readings, joined, readings, unbounded
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import ChangedError, VersionError
 from corpusveil.kernel.chunk import Chunk, Picked, scratch
-from corpusveil.kernel.lengths import at_released_length, fillers_of, length_epsilon
 from corpusveil.kernel.prepared import Prepared, parts_of, prepare, public_weights, runs
 from corpusveil.kernel.span_texts import span_texts
 from corpusveil.mechanisms import Mechanism
@@ -78,8 +76,6 @@ class Kernel:
     collocations: Collocations | None = None
     same_noise: bool = False
     """Equal texts get equal noise, whatever their identities."""
-    length: Length | None = None
-    """How many words documents are released with; None: as many as they have."""
     spans: SpanPolicy | None = None
     span_marks: tuple[str, ...] = ()
     """What recognizers are in every process."""
@@ -105,7 +101,7 @@ class Kernel:
             for bounds in parts_of(read.data, *read.documents.tolist()) if alone else [read.documents]:
                 chunk = self._parsed(prepared, Texts(read.data, bounds), tags, before)
                 before += len(chunk.tokens)
-                written, sizes = self._written(prepared, chunk, some, counts)
+                written, sizes = self._written(prepared, chunk, counts)
                 if written.size and body.tell() > start and self.policy.layout == "normalize":
                     body.write(b" ")
                 body.write(written.data)
@@ -121,7 +117,7 @@ class Kernel:
 
     def _goes_in_parts(self) -> bool:
         """Whether what becomes of a token depends on nothing in its document beyond the next blank."""
-        return self.budget.per == "token" and all(part is None for part in (self.collocations, self.length, self.spans))
+        return self.budget.per == "token" and self.collocations is None and self.spans is None
 
     def _tags(self, key: bytes, documents: Documents, data: UInt8, places: Int64) -> UInt64:
         """Return the tags of D documents under a key, uint64 [D, 2]."""
@@ -146,14 +142,12 @@ class Kernel:
         unknown = self.mechanism.unknown_bound_at_most(public_weights(self.mechanism.space).astype(np.float64) / TOTAL)
         for some, data, places in runs(documents):
             noise.append(self._tags(key, some, data, places))
-            tags = NO_TAGS if self.length is None else self._tags(self.draw_key.tag, some, data, places)
-            chunk = self._parsed(prepared, Texts.read(some.texts, self.policy), tags)
-            chunk = self._at_length(chunk, some)
+            chunk = self._parsed(prepared, Texts.read(some.texts, self.policy), NO_TAGS)
             drawn = self._drawn(chunk, chunk.picked(PRIVATIZE), chunk.picked(RESAMPLE))
             different, at = np.unique(self.budget.shares(self._whole(chunk, drawn)), return_inverse=True)
             bounds = np.array([_bound(self.mechanism, float(epsilon), unknown) for epsilon in different])
             spent.append(readings(drawn, bounds[at]))
-        whole = with_length(joined(spent), length_epsilon(self.length))
+        whole = joined(spent)
         return np.concatenate(noise), whole if self.mechanism.private else unbounded(whole)
 
     def read(self, texts: pa.Array) -> tuple[Tokens, UInt8]:
@@ -183,23 +177,12 @@ class Kernel:
         assign_roles(tokens.classes, tokens.ids, prepared.roles, roles, by_role)
         return Chunk(tokens, roles, prepared.actions, by_role, tags, words, spans, before)
 
-    def _at_length(self, chunk: Chunk, documents: Documents) -> Chunk:
-        """Return the words that documents are released with."""
-        if self.length is None:
-            return chunk
-        present = documents.texts.is_valid().to_numpy(zero_copy_only=False)
-        fillers = fillers_of(self.mechanism.space, self.policy)
-        return at_released_length(chunk, present, self.length, self.draw_key, fillers)
-
-    def _written(self, prepared: Prepared, chunk: Chunk, documents: Documents, counts: Counts) -> tuple[UInt8, Int64]:
+    def _written(self, prepared: Prepared, chunk: Chunk, counts: Counts) -> tuple[UInt8, Int64]:
         """Return what documents become, or a part of one, and how many bytes each has."""
         counts.roles += chunk.by_role
-        if not chunk.before:
-            counts.note_foreign(chunk.roles, chunk.tokens.offsets)
         if chunk.spans is not None:
             names, kinds = chunk.spans.names, np.bincount(chunk.spans.kinds, minlength=len(chunk.spans.names)).tolist()
             counts.spans.update({name: count for name, count in zip(names, kinds, strict=True) if count})
-        chunk = self._at_length(chunk, documents)
         drawn, drawn_bytes = self._draw(prepared, chunk, counts)
         replaced = NO_SPAN_TEXTS
         if self.spans is not None and chunk.spans is not None:
@@ -236,12 +219,8 @@ class Kernel:
                 epsilon = self._shares(chunk, known, resampled)
             out = self.mechanism.privatize(known.ids, epsilon, chunk.draws(known, self.draw_key))
             size += enter(out, known.index, longest, drawn)
-            same = out == known.ids
-            if self.length is not None:
-                same = same[tokens.ends[known.index] > tokens.starts[known.index]]  # no fillers
-            counts.privatized += same.size
-            counts.fillers += out.size - same.size
-            counts.unchanged += int(np.count_nonzero(same))
+            counts.privatized += out.size
+            counts.unchanged += int(np.count_nonzero(out == known.ids))
         return drawn, size
 
     def _shares(self, chunk: Chunk, known: Picked, resampled: Picked) -> Float64:

@@ -237,7 +237,7 @@ def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
             return
         covering |= set(record.ledger)
         documents += record.counts.documents
-        words += record.counts.privatized + record.counts.fillers
+        words += record.counts.privatized
     for name in sorted(covering):
         about = held[name]
         if documents > about.documents or words > about.tokens:

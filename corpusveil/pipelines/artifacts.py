@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from corpusveil.collocations.artifact import read_artifact
@@ -20,7 +21,9 @@ from corpusveil.display import several
 from corpusveil.errors import UnsetError
 from corpusveil.language import modelling
 from corpusveil.passages.build import build_store
+from corpusveil.passages.encoder import OtherVectors
 from corpusveil.passages.store import Store
+from corpusveil.passages.teaching import public_pieces, taught
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.artifact_sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
@@ -32,7 +35,8 @@ from corpusveil.spaces.vectors import median_distance, read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.durable import mark_of
+from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.parquet import opened
 from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
@@ -175,8 +179,12 @@ def space(settings: Settings, watch: Watch) -> Space:
         "only": only, "exclude": exclude, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
         "scale": chosen.scale,
     }  # fmt: skip
+    call, lessons = call_of(read, **how), find_shards(chosen.lessons) if chosen.lessons else []
+    teacher = None if chosen.teacher is None else OtherVectors.named(chosen.teacher)
+    if teacher is not None:
+        call = mark_of([call, teacher.name, [(shard.relative, shard.size) for shard in lessons]])
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
-        if is_made(output, call_of(read, **how)):
+        if is_made(output, call):
             built = load_space(output)
         else:
             if chosen.lists and size > MANY:
@@ -186,10 +194,28 @@ def space(settings: Settings, watch: Watch) -> Space:
                 )
             with waiting(f"ordering {size:,} words"):
                 built = build_space(read, **how)
+            if teacher is not None:
+                built = _taught(built, teacher, lessons)
+                built.info["call"] = call
             built = built.save(output)
         files.sweep(output)
     _describe(built, output, time.monotonic() - began, watch)
     return built
+
+
+def _taught(space: Space, teacher: OtherVectors, lessons: Sequence[InputShard]) -> Space:
+    """Return the space with sentence vectors, which a teacher gives to its words by public texts."""
+
+    def texts() -> Iterator[pa.Array]:
+        for task in plan(lessons, None, None):
+            with reading(task, Columns("text")) as shard:
+                yield from (batch.texts for batch in shard.batches)
+
+    with waiting("reading the lessons by the teacher"):
+        pieces = public_pieces(texts(), space)
+        said = teacher.encode(pa.array(pieces, pa.large_string()))
+    with waiting("teaching"):
+        return space.with_sentences(taught(space, pieces, said.astype(np.float32)))
 
 
 def _vectors_of(settings: Settings) -> list[str]:
@@ -267,13 +293,7 @@ def _of(settings: Settings) -> CollocationsSettings:
 
 
 def _language(flow: CollocationsSettings) -> str | None:
-    return languages.settled(flow.language, None, _texts(flow))
-
-
-def _texts(flow: CollocationsSettings) -> Iterator[str | None]:
-    with reading(plan(find_shards(flow.input), None, None)[0], Columns(flow.text)) as shard:
-        for batch in shard.batches:
-            yield from batch.texts.to_pylist()
+    return None if flow.language is None else languages.code_of(flow.language)
 
 
 def _place(settings: Settings, name: str) -> str:

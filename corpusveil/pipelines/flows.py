@@ -144,7 +144,6 @@ FLOWS = (
         budget: *
         text: *
         spans: * find=spans
-        length: * epsilon=length_epsilon
         key: path=key environment=key_environment test=test_key
         ledger: * path=ledger
         engine: * name=engine options=--
@@ -172,7 +171,6 @@ PREVIEW = """
     budget: risk
     text: *
     spans: * find=spans
-    length: * epsilon=length_epsilon
     key: path=key
 """
 """The options of ``preview``, which is no step of a file."""

@@ -11,12 +11,11 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.display import Card, Shown, Table
+from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError, PackageError
 from corpusveil.pipelines.resolve import mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
-from corpusveil.pipelines.watch import Watch, tell_doubts
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.documents import Documents
@@ -25,7 +24,6 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
-from corpusveil.transforms.release.fit import Unknown, unknown_words
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import epsilon_at
@@ -63,8 +61,6 @@ class Preview(Shown):
 
     before: list[str]
     drawn: list[Drawn]
-    unknown: Unknown
-    """The unknown words of the first texts, which are more than those that are shown."""
     made_by: str
 
     def card(self) -> Card:
@@ -73,16 +69,7 @@ class Preview(Shown):
         for number, text in enumerate(self.before):
             fields.append((f"text {number + 1}", _shown(text)))
             fields += [(drawn.name, _shown(drawn.texts[number])) for drawn in self.drawn]
-        notes = list(self.unknown.lines())
-        return Card(PRIVATE, [*fields, *([("", notes)] if notes else [])])
-
-    def _repr_html_(self) -> str:
-        """Return a table for a notebook: a row for a text, a column for what becomes of it."""
-        columns = [("before", self.before), *((drawn.name, drawn.texts) for drawn in self.drawn)]
-        names, texts = zip(*columns, strict=True)
-        rows = [[_shown(text) for text in row] for row in zip(*texts, strict=True)]
-        said = [self.made_by, *(drawn.said for drawn in self.drawn), *self.unknown.lines()]
-        return Card(PRIVATE, [("", said)], [Table(names, rows)]).html()
+        return Card(PRIVATE, fields)
 
     def table(self) -> pa.Table:
         """Return a row for each text at each epsilon: text (its number), unit, epsilon, before, after; private."""
@@ -118,7 +105,7 @@ class Preview(Shown):
         return dataclasses.replace(self, drawn=every, made_by=made_by)
 
 
-def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Preview:
+def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
     """Privatize the first texts of the corpus at each epsilon per token, and at that of the settings' risk.
 
     With the same key, settings and corpus name, 'privatize' writes the same texts. Raises UserError if the input has no
@@ -132,14 +119,14 @@ def preview(settings: Settings, epsilons: Sequence[float], watch: Watch) -> Prev
     named = "A throwaway key: the next preview will differ." if settings.key.path is None else (
         f"Key {settings.key.path}."
     )  # fmt: skip
-    return drawn(settings, epsilons, rows[:TEXTS], texts, columns.text, key, named, watch)
+    return drawn(settings, epsilons, rows[:TEXTS], texts, columns.text, key, named)
 
 
 def drawn(
     settings: Settings, epsilons: Sequence[float], rows: Sequence[Row], sample: pa.Array,
-    column: str, key: Key, key_in_words: str, watch: Watch | None = None,
+    column: str, key: Key, key_in_words: str,
 ) -> Preview:  # fmt: skip
-    """Privatize rows of text and identity under a key; look for unknown words in the whole ``sample``."""
+    """Privatize rows of text and identity under a key; the release must not be made of the ``sample``."""
     risk, output, budget = None, settings.output, settings.budget
     if settings.store is None:
         output, budget = OutputSettings(path="-", accept_no_guarantee=True), None
@@ -148,8 +135,7 @@ def drawn(
     every = [*([] if risk is None else [risk.epsilon]), *epsilons]
     budget = (budget or BudgetSettings(epsilon=every[0])).model_copy(update={"epsilon": every[0]})
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
-    if watch is not None:
-        tell_doubts(first, sample.slice(0, TEXTS), watch)
+    first.refuse(sample)
     before, ids = (list(column) for column in zip(*rows, strict=True))
     documents = Documents(pa.array(before, pa.large_string()), ids, column)
     doing = "drawing" if settings.store is None else "looking for passages"
@@ -172,7 +158,7 @@ def drawn(
         made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}"
     else:
         made_by = f"Space {needed(settings.space, 'space').path.removeprefix(SCHEME)}, {made_by}"
-    return Preview(before, shown, unknown_words(first, sample), made_by.rstrip())
+    return Preview(before, shown, made_by.rstrip())
 
 
 def _first_rows(settings: Settings, columns: Columns) -> list[Row]:

@@ -9,14 +9,14 @@ from corpusveil.display import several
 from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.watch import Later, Watch, tell_first, tell_unknown
+from corpusveil.pipelines.watch import Later, Watch
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.records import Records
+from corpusveil.storage.rows import Batch
+from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
-from corpusveil.transforms.release.fit import Unknown
 from corpusveil.transforms.release.manifest import MANIFEST
-from corpusveil.transforms.release.pages import UNKNOWN, public_page
+from corpusveil.transforms.release.pages import page_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release
@@ -53,7 +53,7 @@ def privatize(
         watch.warn("starting Spark")
     outcome = dataclasses.replace(
         plan.run, debug=debug, watch=watch.shards, begun=later.begin,
-        look=lambda batch: tell_first(batch, release, later),
+        look=lambda batch: _warn_of_repeated(batch, release, later),
     ).privatize(engine)  # fmt: skip
     _describe(outcome, plan, watch)
     return outcome
@@ -72,8 +72,6 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
-    for line in made.unknown.lines():
-        watch.confide(line)
     if settings.denoise is not None:
         watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
@@ -100,6 +98,15 @@ def _note_rows(plan: Plan, watch: Watch) -> None:
         )
 
 
+def _warn_of_repeated(batch: Batch, release: AnyRelease, watch: Watch) -> None:
+    """Warn if several of the first rows share an id."""
+    if batch.ids is not None and release.duplicates == "independent" and len(set(batch.ids)) < len(batch.ids):
+        watch.warn(
+            f"warning: the first {len(batch.ids):,} rows have {several(len(set(batch.ids)), 'different id')}. Equal "
+            "texts with the same id get equal noise, which shows that they are equal; give each row an id of its own."
+        )
+
+
 def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     """Say what was released, and which columns are copied, outside every guarantee, and which are not."""
     counts, shards, columns, output = outcome.counts, outcome.shards, plan.run.reads.columns, plan.run.writes.url
@@ -115,16 +122,19 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
     if isinstance(plan.run.release, Release):
-        words = f"{counts.privatized + counts.fillers:,} of the tokens are replaced words"
+        words = f"{counts.privatized:,} of the tokens are replaced words"
         watch.confide(f"{words} (private; a ledger counts these).")
     if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
         copies = "copies, and " if plan.run.release.duplicates == "drop" else ""
         documents = several(counts.dropped, "document was", "documents were")
         watch.warn(f"warning: {documents} left out: {copies}those of units above a cap.")
-    tell_unknown(counts.unknown_share, watch, Records(outcome.records).read(UNKNOWN, Unknown))
+    if counts.unknown_share > MANY_UNKNOWN:
+        watch.warn(
+            f"warning: more than {MANY_UNKNOWN:.0%} of the words are not in the space, and were replaced regardless of "
+            "their meaning (totals.json in the records has their number)."
+        )
     watch.say(f"content sha256 {outcome.content_sha256}")
-    page = f" and {public_page(output)}" if plan.run.writes.page else ""
-    watch.say(f"to publish: {output}{page}; never {plan.run.writes.private.url}, the private records")
+    watch.say(f"to publish: {output} and {page_of(output)}; never {plan.run.writes.private.url}, the private records")
     if columns.keeps:
         names = "every other column" if columns.others == "keep" else listed(columns.keep)
         watch.say(f"copied in the clear: {names}")

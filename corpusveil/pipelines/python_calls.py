@@ -46,7 +46,6 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
-from corpusveil.transforms.release.fit import warn_of_misfit
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
@@ -57,7 +56,7 @@ Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 
 
 T = TypeVar("T")
-_RELEASES = ("space", "store", "mechanism", "budget", "text", "spans", "length")
+_RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")
 """The sections of settings that a release is made of."""
 PASSAGE = 10.0
 """The epsilon of a text, at which ``preview`` shows passages."""
@@ -205,7 +204,6 @@ def privatize_corpus(
     unit: Units = None,
     format: str = "same",
     on_bad_rows: OnBadRows = "fail",
-    page: bool = True,
     rows_per_task: int | None = None,
     mark_source: bool = False,
 ) -> Outcome:
@@ -225,22 +223,18 @@ def privatize_corpus(
     (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
     the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. Pseudonyms that are
     equal within a unit need ``unit`` also without a ledger. ``format``,
-    ``separator``, ``on_bad_rows``, ``page``, ``rows_per_task`` and ``mark_source`` are those of the command line.
+    ``separator``, ``on_bad_rows``, ``rows_per_task`` and ``mark_source`` are those of the command line.
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
     WorkError if the engine fails, or another run uses the same records.
     """
     private = None if records is None else files.as_text(records)
-    writes = CorpusOut(files.as_text(output), private, format, page, rows_per_task)
+    writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
     if mark_source and not isinstance(release, PassageRelease):
         raise ConflictError("mark_source: words are drawn for each text, which is not public; release passages.")
     columns = dataclasses.replace(run.reads.columns, marked=mark_source)
-    run = dataclasses.replace(
-        run,
-        reads=dataclasses.replace(run.reads, columns=columns),
-        look=lambda batch: warn_of_misfit(release, batch.texts),
-    )
+    run = dataclasses.replace(run, reads=dataclasses.replace(run.reads, columns=columns))
     return run.privatize(_engine(engine))
 
 

@@ -67,7 +67,7 @@ def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
         spending = Spending(ledger.path, ledger.cap, units_of(ledger.unit), corpus.name or "", ledger.over_cap)
     columns = dataclasses.replace(columns, marked=settings.store is not None and settings.store.mark_source)
     reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
-    writes = CorpusOut(output.path, records_of(output), output.format, output.page, output.rows_per_task)
+    writes = CorpusOut(output.path, records_of(output), output.format, output.rows_per_task)
     run = Run(release, reads, writes, spending=spending)
     own = own if own is not None and own.exists() else None
     return Plan(run, settings.engine, own, is_again)
@@ -93,7 +93,7 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
     return Release(
         mechanism, Budget(epsilon, cast("Any", budget.per), budget.allocation), policy, key=key,
         collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
-        length=settings.length.chosen(), spans=settings.spans.policy(), risk=risk,
+        spans=settings.spans.policy(), risk=risk,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ from corpusveil.errors import (
     InUseError,
     MismatchError,
     UserError,
+    WorkError,
 )
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import key_of, records_of, refuse_published, resolve
@@ -262,11 +263,14 @@ def _sha256(release: str) -> str:
 
 @dataclass(slots=True)
 class Start:
-    """What one start did, the time of the last ``success``, and what remains; None is what it did not come to know."""
+    """What one start did, the time of the last ``success``, and what remains.
+
+    None is what it did not come to know, as its ``status`` while it works.
+    """
 
     time: float
     success: float
-    status: int
+    status: int | None = None
     seconds: float = 0.0
     run: str = ""
     shards: int = 0
@@ -313,15 +317,15 @@ def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
     with held:
         starts = files.read_if_there(records.address(STARTS)) or b""
         successes = [float(time) for time in re.findall(rb'"success": ([0-9.]+)', starts)]
-        this, began = Start(time.time(), max(successes, default=0.0), 1), time.monotonic()
+        this, began = Start(time.time(), max(successes, default=0.0)), time.monotonic()
         try:
             this.publish(document)  # a start that is killed leaves its time, and that of the last success before it
             schedule = Schedule.of(document)
             if repair:
                 schedule.repair(watch)
             this.status = _work(schedule, watch, this)
-        except CorpusveilError as error:
-            this.status = error.exit_status
+        except BaseException as error:
+            this.status = error.exit_status if isinstance(error, CorpusveilError) else WorkError.exit_status
             raise
         finally:
             this.seconds = round(time.monotonic() - began, 3)

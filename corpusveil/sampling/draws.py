@@ -32,8 +32,8 @@ TAG_KEY_BYTES = 32
 _AT_ONCE = 1 << 14
 """Blocks that are encrypted at once: they stay in the cache."""
 
-MECHANISM, RESAMPLE, NOISE, TERM, LENGTH, FILLER, EXCHANGE = 1, 2, 3, 4, 6, 7, 8
-"""Purposes of draws. A number is never given a second meaning; 5 had one until version 0.5."""
+MECHANISM, RESAMPLE, NOISE, TERM, EXCHANGE = 1, 2, 3, 4, 8
+"""Purposes of draws. A number is never given a second meaning; 5 to 7 had one until version 0.6."""
 
 _scratch = Scratch()
 
@@ -41,8 +41,7 @@ _scratch = Scratch()
 def encode_id(identity: Any) -> bytes:
     """Encode a document id with its type, so that 1, "1" and row 1 are three documents.
 
-    A tuple is a row number after the names of where the row stands, such as (corpus, path, row), or the id of a row
-    and the numbers of a text in the lists of that row: (id, (2, 0)).
+    A tuple is a row number after the names of where the row stands, such as (corpus, path, row).
     """
     if isinstance(identity, str):
         return b"s" + _utf8(identity)
@@ -54,8 +53,6 @@ def encode_id(identity: Any) -> bytes:
         return b"i" + str(identity).encode()
     if isinstance(identity, tuple):
         *place, row = identity
-        if isinstance(row, tuple):  # which no caller can give as an id
-            return b"n" + _prefixed(encode_id(*place)) + b"".join(map(_SIZE.pack, row))
         return b"r" + _SIZE.pack(row) + _encode_place(*place)
     if isinstance(identity, (dt.date, dt.time, decimal.Decimal, float, uuid.UUID)):
         kind = dt.datetime if isinstance(identity, dt.datetime) else type(identity)  # of pandas, too

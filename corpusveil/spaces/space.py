@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -134,13 +134,9 @@ class Space:
     def read_in(self, asked: str | None) -> str | None:
         """Return the language in which texts are read for this space: the one ``asked`` for, or that of the space.
 
-        ``detect``: that of the space, or else of its most frequent words. Raises MismatchError if it has another.
+        Raises MismatchError if the space has another.
         """
-        return languages.settled(asked, self.language, self._by_frequency(), "the space")
-
-    def _by_frequency(self) -> Iterator[str]:
-        order = range(len(self)) if self.counts is None else np.argsort(-self.counts, kind="stable").tolist()
-        yield from map(self.word, order)
+        return languages.settled(asked, self.language, "the space")
 
     @property
     def dimensions(self) -> int:

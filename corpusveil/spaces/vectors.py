@@ -97,8 +97,7 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
 
     Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz`` and ``.zst``; ``.npz`` (``vocab``,
     ``vectors``); word2vec binary ``.bin``; a vectors artifact.
-    ``language`` is that of the words, by code or English name, which only an artifact may have recorded; ``detect``:
-    detected by the first words.
+    ``language`` is that of the words, by code or English name, which only an artifact may have recorded.
 
     Raises:
         UserError: the file cannot be read, or a row is unusable; names the file and the row.
@@ -106,7 +105,7 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     url = files.as_text(url)
     table = reader(url)(url)
     name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
-    language = languages.settled(language, table.language, table.words, url)
+    language = languages.settled(language, table.language, url)
     return Vectors(
         table.words, table.vectors, name, table.counts, table.hyphens, language, where=url, first_row=table.first_row
     )  # fmt: skip

@@ -34,13 +34,12 @@ class CorpusOut:
     """The folder that a run writes, and in which form.
 
     ``records`` (default ``<url>.records``) receives the private files. ``format`` is a suffix, or ``same`` as the
-    input; without ``page`` there is no public page. ``rows_per_task`` parts shards among workers, and changes no bytes.
+    input. ``rows_per_task`` parts shards among workers, and changes no bytes.
     """
 
     url: str
     records: str | None = None
     format: str = "same"
-    page: bool = True
     rows_per_task: int | None = None
 
     @property

@@ -155,8 +155,3 @@ def _in_the_way(path: str) -> bool:
             path = os.path.dirname(path) or "."
         else:
             return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))
-
-
-def private_opener(path: str, flags: int) -> int:
-    """Open a local file that only this user reads; what ``open`` takes as its opener."""
-    return os.open(path, flags, PRIVATE_MODE)

@@ -149,14 +149,6 @@ def _root(root: str, urls: Sequence[str]) -> str:
     return base or _path(root)
 
 
-def lies_at(url: str, root: str, relative: str) -> bool:
-    """Say whether an address is that of a file at a relative path below a root, and stays below the root."""
-    if ".." in relative.split("/") or relative.startswith("/"):
-        return False
-    same_store = protocols(files.resolve(url)[0]) == protocols(files.resolve(root)[0])
-    return same_store and _path(url) == posixpath.join(_path(root), relative)
-
-
 def folder_of(shards: Sequence[InputShard]) -> str:
     """Return the address of the folder at which the relative paths of shards begin."""
     return files.absolute(shards[0].url.removesuffix(shards[0].relative))

@@ -103,11 +103,9 @@ class Counted(Record):
     input_bytes: int
     quarantined: int
     dropped: int
-    fillers: int = 0
     without_text: int = 0
     unread: int = 0
     similarity: int = 0
-    foreign: int = 0
     spans: dict[str, int] = {}
     tokens: dict[str, int]
 

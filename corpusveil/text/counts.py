@@ -14,9 +14,9 @@ from corpusveil.storage.records import Counted
 from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
-SHORT = 5
-"""Documents of fewer words say nothing of their language."""
-_RARE = ("fillers", "without_text", "foreign", "unread", "similarity")
+MANY_UNKNOWN = 0.05
+"""Above this share of words outside the vocabulary, a release says little of its texts."""
+_RARE = ("without_text", "unread", "similarity")
 """Numbers that are recorded only where they are not 0."""
 
 
@@ -31,16 +31,12 @@ class Counts:
     input_bytes: int = 0
     quarantined: int = 0
     dropped: int = 0
-    fillers: int = 0
-    """Known words that a length policy added and the mechanism replaced; not in ``privatized``."""
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
     unread: int = 0
     """Pieces without a known word, which a store cannot place."""
     similarity: int = 0
     """The sum of inner products of pieces and of what replaced them, in units of 127^-2."""
-    foreign: int = 0
-    """Documents most of whose words the space lacks, as those of another language."""
     spans: Counter[str] = field(default_factory=Counter)
     """Recognized spans by kind."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ALL_ROLES), dtype=np.int64))
@@ -49,13 +45,6 @@ class Counts:
         for name in (*NUMBERS, *_RARE, "roles", "spans"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
-
-    def note_foreign(self, roles: npt.NDArray[np.uint8], offsets: npt.NDArray[np.int64]) -> None:
-        """Count documents, by the roles of their tokens, most of whose words the space lacks."""
-        unknown = np.cumsum(np.pad(roles == UNKNOWN_WORD, (1, 0)))
-        known = np.cumsum(np.pad((roles == KNOWN_WORD) | (roles == STOP_WORD), (1, 0)))
-        lacking, there = np.diff(unknown[offsets]), np.diff(known[offsets])
-        self.foreign += int(np.count_nonzero((lacking > there) & (lacking + there >= SHORT)))
 
     def public(self) -> dict[str, int]:
         """Return the counts that anyone can make from the output."""
@@ -74,11 +63,10 @@ class Counts:
         return Counted(**numbers, **spans, changed=self.privatized - self.unchanged, tokens=tokens)
 
     @property
-    def unknown_share(self) -> float | None:
-        """The share of the words that are outside the vocabulary; None without words. Private."""
+    def unknown_share(self) -> float:
+        """The share of the words that are outside the vocabulary; 0 without words. Private."""
         known, unknown, stops = (int(count) for count in self.roles[[KNOWN_WORD, UNKNOWN_WORD, STOP_WORD]])
-        words = known + unknown + stops
-        return unknown / words if words else None
+        return unknown / max(1, known + unknown + stops)
 
     def measured(self) -> dict[str, int]:
         """Return what engines add up (``storage.engine``)."""

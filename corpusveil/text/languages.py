@@ -15,14 +15,12 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import itertools
 import json
 import re
-from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.errors import BadValueError, DataError, MismatchError, PackageError
+from corpusveil.errors import BadValueError, MismatchError, PackageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -41,8 +39,6 @@ _STOP_WORDS = """
 
 STOP_WORDS = frozenset(_STOP_WORDS.split())
 """English function words in lower case. Public; a change of this list needs a new ``KERNEL_VERSION``."""
-DETECT = "detect"
-"""Stands for the language of a space, or of public text."""
 
 
 @functools.cache
@@ -71,24 +67,17 @@ _SEPARATED = {
 }
 """By layout, the blanks of a written text that nobody writes in these scripts."""
 
-FIRST, SAMPLE = 300, 20_000
-"""The language is recognized by this many first texts or words, and characters of these."""
-SHORTEST = 40
-"""The language of a text of fewer characters is not asked for."""
-SURE = 0.8
-"""The share of certainty from which a detected language counts."""
-
 
 def code_of(name: str) -> str:
-    """Return the code of a language given by its code or English name, or ``detect``. Raises BadValueError."""
+    """Return the code of a language given by its code or English name. Raises BadValueError."""
     if not isinstance(name, str):
-        raise BadValueError("language: give a code such as de, an English name such as German, or detect.")
+        raise BadValueError("language: give a code such as de, or an English name such as German.")
     by_name = {language["name"].lower(): code for code, language in known().items()}
     code = by_name.get(name.lower(), name.lower())
-    if code not in known() and code != DETECT:
+    if code not in known():
         raise BadValueError(
             f"language = {name!r}: this language is not known here; give a code or an English name of docs/languages.md"
-            ", such as de or German, or detect, or leave it out."
+            ", such as de or German, or leave it out."
         )
     return code
 
@@ -186,45 +175,15 @@ def _segmented(text: str) -> str:
     return UNSPACED.sub(segments, text)
 
 
-def settled(asked: str | None, recorded: str | None, public: Iterable[str | None], what: str = "") -> str | None:
+def settled(asked: str | None, recorded: str | None, what: str) -> str | None:
     """Return the language asked for, by code or name, or else the recorded one.
 
-    ``detect``: the recorded one, or else that of public texts or words. Raises MismatchError, which names ``what``, if
-    another is recorded.
+    Raises MismatchError, which names ``what``, if another is recorded.
     """
     asked = None if asked is None else code_of(asked)
-    if asked == DETECT:
-        return recorded or detected(public)
     if None not in (asked, recorded) and asked != recorded:
         raise MismatchError(
             f"language {asked}: the text of {what} was read as {recorded}; read everything in the same way, or leave "
             "this setting out."
         )
     return asked or recorded
-
-
-def detected(texts: Iterable[str | None]) -> str:
-    """Return the language of public texts together, by a sample of the first. Raises DataError if it is unclear."""
-    sample = " ".join(text or "" for text in itertools.islice(texts, FIRST))[:SAMPLE]
-    language, certainty = _identifier().classify(sample)
-    if certainty < SURE:
-        raise DataError("language detect: the language cannot be told from the first public texts or words; name it.")
-    return str(language)
-
-
-def share_of_others(texts: Sequence[str], language: str) -> float:
-    """Return the share of texts, but for short ones, that are surely in another language. Private."""
-    spoken = [_identifier().classify(text) for text in texts if len(text) >= SHORTEST]
-    others = [certainty >= SURE and other != language for other, certainty in spoken]
-    return float(sum(others) / max(1, len(others)))
-
-
-@functools.cache
-def _identifier() -> Any:
-    try:
-        from py3langid.langid import MODEL_FILE, LanguageIdentifier
-    except ImportError:
-        raise _missing("the detection of a language") from None
-    identifier = LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-    identifier.set_languages(known().keys() & set(identifier.labels))
-    return identifier

@@ -56,8 +56,6 @@ _CONSTRUCT = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII | re.IGNORECASE,
 )
 _MAYBE = "[<&]"
-_TAG = r"</?(?i:" + "|".join(sorted(_ELEMENTS)) + r")(?:\s[^<>]*)?/?>"
-"""A tag of HTML as it mostly looks, for a count."""
 
 
 def plain(text: str) -> str:
@@ -96,11 +94,6 @@ def plain_texts(texts: pa.Array) -> pa.Array:
     if not pc.any(pc.match_substring_regex(texts, _MAYBE)).as_py():
         return texts
     return pa.array([text if text is None else plain(text) for text in texts.to_pylist()], pa.large_string())
-
-
-def with_tags(texts: pa.Array) -> int:
-    """Return how many texts have a tag of HTML."""
-    return int(pc.sum(pc.match_substring_regex(texts, _TAG)).as_py() or 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ class TextPolicy:
     ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word); ``markup`` is ``words`` (HTML
     is read like any text) or
     ``strip`` (only the text of HTML is read and written). ``language`` is that of the texts, by its code or English
-    name (``languages.py``); None: that of the space, if it has one recorded; ``detect``: also if it has none. Raises
-    UserError for a value that is none of these.
+    name (``languages.py``); None: that of the space, if it has one recorded. Raises UserError for a value that is none
+    of these.
     """
 
     unknown_words: Policy = "resample"

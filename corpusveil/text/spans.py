@@ -49,12 +49,6 @@ class Spans:
         return self.starts.size
 
     @classmethod
-    def none(cls) -> Self:
-        """Return no spans."""
-        empty = np.zeros(0, np.int64)
-        return cls(empty, empty, empty, ())
-
-    @classmethod
     def joined(cls, several: Iterable[Spans]) -> Self:
         """Return the spans of several recognizers as one."""
         names: dict[str, int] = {}

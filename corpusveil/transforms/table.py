@@ -42,7 +42,6 @@ from corpusveil.transforms.identities import (
     identities_of_documents,
     warn_of_repeated,
 )
-from corpusveil.transforms.release.fit import TEXTS, warn_of_misfit
 from corpusveil.transforms.release.release import AnyRelease, Release, require_release
 from corpusveil.waiting import reached, waiting
 
@@ -170,7 +169,7 @@ def _privatized(
 ) -> Any:
     kernel = release.kernel()
     if chunks := chunks_of(frame.texts):
-        warn_of_misfit(release, plain_texts(chunks[0].slice(0, TEXTS), text))
+        release.refuse(plain_texts(chunks[0], text))
 
     units = () if spending is None else spending.columns
     documents = documents_in(frame, ids, text, units, values)

@@ -59,7 +59,6 @@ def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str)
         ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"), ({"hyphens": "join"}, "hyphens join"),
         ({"markup": "strip", "language": "en"}, "markup strip, language en"), ({"case": "restore"}, "case restore"),
         ({"spans": ["rules"], "treat": ["phone=resample"]}, "found by rules; phone resample"),
-        ({"pad": 8, "punctuation": "drop", "contacts": "drop"}, "a multiple of 8"),
         ({"duplicates": "same-noise"}, "equal texts same-noise"),
     ):  # fmt: skip
         assert said in " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0, **given)).split())  # type: ignore[arg-type]
@@ -84,15 +83,13 @@ def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
         cv.release(key=TEST_KEY, epsilon=1.0)  # type: ignore[arg-type]
 
 
-def test_a_preview_shows_texts_and_unknown_words(space: str) -> None:
-    """Of the shown texts, drawn under the key; of all of them the unknown words, the most frequent first."""
+def test_a_preview_shows_texts(space: str) -> None:
+    """The first ones, drawn under the key."""
     texts = [f"{WORDS[row]} refund {WORDS[row + 1]}." for row in range(9)] + ["invoice"]
     shown = cv.preview(texts, epsilon=1.0, key=KEY, space=space)
     assert shown.before == texts[:5]
-    assert shown.unknown.words == {"refund": 9, "invoice": 1}
     release = cv.release(epsilon=1.0, key=KEY, space=space)
     assert shown.drawn[0].texts == cv.privatize(texts[:5], release, ids=list("01234"))
-    assert "refund 9, invoice 1" in " ".join(str(shown).split())
     for wrong, code in (("a text", "wrong-type"), ([], "unsuitable-data"), ([1], "bad-row")):
         with refused(code):
             cv.preview(wrong, epsilon=1.0, space=space)
@@ -100,22 +97,18 @@ def test_a_preview_shows_texts_and_unknown_words(space: str) -> None:
         cv.preview(texts, space=space)
 
 
-def test_unknown_words_are_named_in_private_alone(space: str, tmp_path: Path) -> None:
-    """On the private page and in a plan; not in the release, its page, its manifest, or what a log keeps."""
+def test_many_unknown_words_are_said_and_never_named(space: str, tmp_path: Path) -> None:
+    """Their share is in a plan, which is private; what a log keeps has no figure of the texts."""
     texts = [{"text": f"{WORDS[row]} {WORDS[row + 1]} refund"} for row in range(40)]
     write_shard(tmp_path / "in" / "a.jsonl", texts)
     release = cv.release(epsilon=1.0, key=KEY, space=space)
-    with pytest.warns(UserWarning, match="not in the space"):
-        cv.privatize_corpus(tmp_path / "in", tmp_path / "out", release)
-    assert "refund" in (tmp_path / "out.records" / "report.html").read_text()
-    assert "refund" in str(cv.plan(tmp_path / "in", release))
+    assert "33% of the words are not in the space" in " ".join(str(cv.plan(tmp_path / "in", release)).split())
     asked = ["--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", *QUIET]
-    told = succeeds("privatize", tmp_path / "in", *asked, "--output", tmp_path / "again")
-    assert "many words" in told.err
-    assert "refund" not in told.out + told.err
-    for name in ("out", "again"):
-        written = [*(tmp_path / name).rglob("*.json*"), tmp_path / f"{name}.report.html"]
-        assert all("refund" not in path.read_text() for path in written)
+    told = succeeds("privatize", tmp_path / "in", *asked, "--output", tmp_path / "out")
+    assert "more than 5% of the words are not in the space" in told.err
+    assert not re.search("refund|33", told.err)
+    written = [*(tmp_path / "out").rglob("*.json*"), tmp_path / "out.report.html"]
+    assert all("refund" not in path.read_text() for path in written)
     assert len(read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")) == 40
 
 
@@ -134,9 +127,7 @@ class TestFramesEverywhere:
         with refused("wrong-type"):
             cv.preview("a single text", epsilon=1.0)
 
-    def test_both_units_stand_beside_the_text_as_a_table_of_a_notebook_and_as_a_plot(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_both_units_are_shown_in_a_notebook_and_as_a_plot(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """What words and passages are is what releases of these names write; markup of a text stays text."""
         frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
         passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
@@ -144,7 +135,8 @@ class TestFramesEverywhere:
         given, texts = list(frame["body"][:1]), [drawn.texts for drawn in made.drawn]
         assert texts == [cv.privatize(given, release, ["0"], "body") for release in (words, passage)]
         html = made._repr_html_()
-        assert re.findall("<th>(.*?)</th>", html) == ["before", made.drawn[0].name, "passage, epsilon 10"]
+        assert made.drawn[0].name in html
+        assert "passage, epsilon 10" in html
         assert "&lt;b&gt;The river" in html
         assert "<b>" not in html
         every = cv.compare(frame, text="body", risks=[0.5], epsilons=[8, 10], key=key)
@@ -198,12 +190,3 @@ class TestFramesEverywhere:
         ):
             with refused(*refusal):
                 call()
-
-
-def test_what_many_rows_share_is_said_by_a_plan(tmp_path: Path) -> None:
-    release = cv.release(epsilon=1.0, key=cv.Key.for_tests())
-    own = [" ".join(f"{WORDS[(row * 7 + at * at) % len(WORDS)]}" for at in range(20)) for row in range(40)]
-    for name, footer in (("own", ""), ("shared", "please do not reply to this mail at all. ")):
-        (tmp_path / name).write_text("".join(f"{footer}{text}\n" for text in own))
-        (tmp_path / name).rename(tmp_path / f"{name}.txt")
-        assert ("stand in more than 20" in str(cv.plan(tmp_path / f"{name}.txt", release))) == (name == "shared")

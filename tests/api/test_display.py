@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.display import Card, Table
+from corpusveil.display import Card, Shown, Table
 
 
 class Checker(html.parser.HTMLParser):
@@ -87,7 +87,7 @@ def test_each_says_what_it_is(values: dict[str, Any]) -> None:
         assert str(values[name]) == text
         for one in said:
             assert one in " ".join(text.split()), (name, one)
-            assert one in page.said, (name, one)
+            assert one in " ".join(page.said.split()), (name, one)
         assert max(map(len, text.splitlines())) < 200
 
 
@@ -118,9 +118,11 @@ def test_what_is_not_private_is_said_first(space: cv.Space) -> None:
 def test_html_is_escaped() -> None:
     """A corpus may be called anything, and a word may be markup."""
     evil = "<script>alert(1)</script>"
-    card = Card(evil, [(evil, evil), (evil, [evil])], [Table([evil], [[evil]])])
-    page = Checker()
-    page.feed(card.html())
-    assert page.tags == {"div", "strong", "table", "tr", "th", "td", "thead", "tbody"}
+
+    class Evil(Shown):
+        def card(self) -> Card:
+            return Card(evil, [(evil, evil), (evil, [evil])], [Table([evil], [[evil]])])
+
+    page = read(Evil())
+    assert page.tags == {"pre"}
     assert page.said.count(evil) == 7
-    assert card.text().count(evil) == 7

@@ -72,7 +72,7 @@ def test_a_command_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) 
 def test_help_of_what_a_flow_writes_does_not_describe_what_others_read() -> None:
     for flow in FLOWS:
         if flow.artifact is not None:
-            lines = " ".join(succeeds(flow.name, "--help-all").out.split())
+            lines = " ".join(succeeds(flow.name, "--help").out.split())
             said = lines.partition("--output URL ")[2].partition(" [required]")[0]
             assert re.fullmatch("[A-Z][a-z -]+: a new folder or URL.", said, re.IGNORECASE), (flow.name, said)
 

@@ -18,7 +18,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     language, folder = request.param, tmp_path_factory.mktemp("languages")
     (folder / "public.txt").write_text("\n".join(public(language) * 9))
     text = folder / "public.txt"
-    succeeds("count", text, "--language", "detect", "--output", folder / "counts", *QUIET)
+    succeeds("count", text, "--language", language, "--output", folder / "counts", *QUIET)
     succeeds("tokenize", text, "--language", language, "--tokenizer", "word", "--output", folder / "tokens", *QUIET)
     small = ("--dimensions", "8", "--epochs", "1", "--min-count", "1")
     succeeds("train", "--tokens", folder / "tokens", "--output", folder / "vectors", *small, *QUIET)

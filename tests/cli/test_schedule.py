@@ -220,25 +220,30 @@ def test_a_start_leaves_a_line_and_metrics_in_which_a_killed_one_is_not_green(
 
     def times() -> list[float]:
         text = (ground / "veil.prom").read_text()
-        names = ("time", "success")
+        names = ("time", "success", "status")
         found = [re.search(rf"^corpusveil_schedule_{name}{{.* (.*)$", text, re.MULTILINE) for name in names]
         return [float(one[1]) for one in found if one is not None]
 
     start(ground)
-    began, success = times()
-    assert began == success
+    began, success, status = times()
+    assert (began, status) == (success, 0)
     with monkeypatch.context() as patched:  # nothing is written after the start, as by SIGKILL
         patched.setattr(schedule, "_work", lambda *_: os._exit(9))
         if (child := os.fork()) == 0:
             command("schedule", ground / "s.toml", *QUIET)
         os.waitpid(child, 0)
-    began, kept = times()
+    began, kept = times()  # and no status, which would alert while a start works
     assert (began > success, kept) == (True, success)
     start(ground)
     assert times()[0] == times()[1] > success
+    with monkeypatch.context() as patched:
+        patched.setattr(schedule, "_work", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+        command("schedule", ground / "s.toml", *QUIET)
+    assert times()[1] < times()[0]
+    assert times()[2] == 1
     noted = [json.loads(line) for line in (ground / "records/starts.jsonl").read_text().splitlines()]
     assert [(line["shards"], line["documents"], line["status"], line["due"]) for line in noted] == [
-        (1, 2, 0, 0), (0, 0, 0, 0),
+        (1, 2, 0, 0), (0, 0, 0, 0), (0, 0, 1, None),
     ]  # fmt: skip
 
 

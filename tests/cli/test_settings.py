@@ -120,34 +120,28 @@ class TestTheCommands:
         assert {setting.place for setting in ALL if setting.name != "schedule"} <= offered
 
     def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
-        """Ten options of more than seventy, and none of them is an expert's; one that is on can be turned off."""
+        """Ten options of more than seventy, and none of them is an expert's."""
         text = succeeds("privatize", "--help").out
         first = re.findall(r"^  (--[a-z-]+)", text[text.index(f"{MOST_USED}:") : text.index("\nWhat to")], re.MULTILINE)
         needed = {"--space", "--epsilon", "--risk", "--output", "--key", "--text", "--id"}
         assert needed <= set(first)
         assert len(first) <= 10
-        assert "--page / --no-page" in text
 
     @pytest.mark.parametrize("command", STEPS[:-1])
-    def test_help_is_short_and_all_of_it_is_on_demand(self, command: str) -> None:
-        """A sentence of each option but the rare ones; --help-all, which needs no arguments, has every word."""
-        brief, whole = (succeeds(command, option).out for option in ("--help", "--help-all"))
-        assert len(brief.splitlines()) < 120
-        assert len(brief) <= len(whole)
-        shown, every = ({*re.findall(r"^  (--[a-z-]+)", text, re.MULTILINE)} for text in (brief, whole))
-        settings = {f"--{name.replace('_', '-')}": one for name, one in options_of(command).items()
+    def test_help_has_every_option_in_full(self, command: str) -> None:
+        text = succeeds(command, "--help").out
+        shown = {*re.findall(r"^  (--[a-z-]+)", text, re.MULTILINE)}
+        settings = {f"--{name.replace('_', '-')}" for name, one in options_of(command).items()
                     if not one.is_argument and name != BEHIND}  # fmt: skip
-        assert {name for name in settings if settings[name].group == "Rarely used"} <= every - shown
-        assert {name for name in settings if settings[name].group != "Rarely used"} <= shown
-        words = " ".join(whole.split())
-        assert ("Choose as for the text" in words) == (command == "privatize")
+        assert settings <= shown
+        assert len(text.splitlines()) < 300
 
     def test_all_that_a_command_can_be_told_a_file_can_be_told(self) -> None:
         """Options that are no settings concern the call: how progress is shown, and that nothing is to be done."""
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
             of_call = own - set(options_of(command) if command in commands() else ()) - {"parameter", "help"}
-            assert of_call <= {"progress", "explain", "help_all"}, command
+            assert of_call <= {"progress", "explain"}, command
 
 
 def test_no_sentence_below_the_command_line_names_an_option() -> None:

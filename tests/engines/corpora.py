@@ -21,7 +21,6 @@ import zstandard
 import corpusveil as cv
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.transforms.release import pages
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "corpusveil"]
@@ -218,6 +217,6 @@ def make_ground(folder: Path, *first: Sequence[dict[str, Any]]) -> Ground:
 
 
 def records_text(output: Path) -> str:
-    """Return all that the records of an output say, but for the list of unknown words, which quotes these alone."""
+    """Return all that the records of an output say."""
     folder = output.with_name(output.name + ".records")
-    return "".join(path.read_text() for path in folder.rglob("*.json") if path.name != pages.UNKNOWN)
+    return "".join(path.read_text() for path in folder.rglob("*.json"))

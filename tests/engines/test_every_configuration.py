@@ -158,7 +158,7 @@ class TestTheSameBytes:
         assert (line["t"], line["l"]) == ("9999-12-31T23:59:59.999999", ["9999-12-31T23:59:59.999999"])
 
     def test_of_all_that_a_release_may_have(self, tmp_path: Path) -> None:
-        """Released lengths and spans of two treatments, however a shard is split, on every engine."""
+        """Spans of two treatments, however a shard is split, on every engine."""
         numbers = ("1999", "2024-05-17", "12:30", "9/11", "3rd", "10KM", "\u0663\u0664", "7" * 40, "1,234.5")
         for number, size in enumerate(SHARDS):
             documents = rows(size, number)
@@ -176,10 +176,3 @@ class TestTheSameBytes:
         text = (tmp_path / "out" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
         assert not any(number in text for number in ("2024-05-17", "7" * 40))
         assert text.count("[name]") > 50
-        grid, policy = cv.LengthGrid(6), cv.TextPolicy(punctuation="drop", contacts="drop")
-        release = cv.Release(release.mechanism, cv.Budget(9.0, "document"), policy, key=cv.Key(TEST_KEY), length=grid)
-        same_everywhere(release, tmp_path / "in", tmp_path / "lengths", ["Spark, row ranges"])
-        text = (tmp_path / "lengths" / "0" / "data" / "part-00000-of-00003.jsonl").read_text()
-        sizes = {len(json.loads(line)["text"].split()) for line in text.splitlines()}
-        assert len(sizes) > 1
-        assert not any(size % 6 for size in sizes)

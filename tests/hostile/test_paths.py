@@ -65,14 +65,15 @@ def test_a_manifest(tmp_path: Path) -> None:
 
     def write(name: str, **risk: Any) -> None:
         shard = {"documents": 1, "tokens": 1, "sha256": "0", "file_sha256": "0", "name": name}
-        chosen = {"risk": 0.5, "measured": 0.4, "error": 0.01, "model": "m", "beside": 0.5} | risk
+        chosen = {"risk": 0.5, "recovered": [[0.4, 0.01, "reader", "text"]]} | risk
         (tmp_path / "manifest.json").write_text(json.dumps(manifest | {"shards": [shard], "risk": chosen}))
 
-    write(right := "data/part-00000-of-00001.jsonl.zst", highest=["news", 0.5, 0.1])
+    write(right := "data/part-00000-of-00001.jsonl.zst")
     assert read_manifest(str(tmp_path))["shards"]
     wrong = [(name, {}) for name in (*NAMES, "data/part-00000-of-00001", "part-0-of-1.jsonl", "data/part-0-of-1.x")]
-    wrong += [(right, {"highest": value}) for value in (5, ["news"], ["news", "much", 0.1], ["a\nb", 0.5, 0.1])]
-    for name, risk in (*wrong, (right, {"measured": None}), (right, {"error": "x"})):
+    measured = (5, [["news"]], [["much", 0.1, "reader", "text"]], [[0.4, 0.1, "reader", "a\nb"]])
+    wrong += [(right, {"recovered": value}) for value in measured]
+    for name, risk in (*wrong, (right, {"risk": None})):
         write(name, **risk)
         with refused("damaged-record", "damaged") as caught:
             read_manifest(str(tmp_path))

@@ -54,7 +54,7 @@ def refuse_open(*folders: Path) -> None:
 
 
 def test_of_a_run(ground: Ground, tmp_path: Path, opened: list[tuple[str, int]]) -> None:
-    """Records, quarantine, the private page, pieces on the way, and the ledger."""
+    """Records, quarantine, pieces on the way, and the ledger."""
     source = tmp_path / "in" / "x.jsonl"
     source.parent.mkdir()
     source.write_bytes(encode(rows(9000, 1, words=2)) + BAD)
@@ -62,7 +62,6 @@ def test_of_a_run(ground: Ground, tmp_path: Path, opened: list[tuple[str, int]])
     counted = ("--ledger", tmp_path / "ledger", "--unit", "content", "--cap", "1e6")
     succeeds(*ground.arguments(source, tmp_path / "new" / "out", *more, *counted))
     records = tmp_path / "new" / "out.records"
-    assert (records / "report.html").is_file()
     assert any((records / "quarantine").iterdir())
     refuse_open(records, tmp_path / "ledger")
     assert mode(tmp_path / "new") == 0o755

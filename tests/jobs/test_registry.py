@@ -69,7 +69,7 @@ def test_another_packages_engine_writes_the_same_bytes(
         digests[engine] = release_files(release), ngrams
     assert digests["threads"] == digests["local"]
     assert all(digests["local"])
-    assert "threads" in run("count", "--help-all", home=tmp_path).stdout
+    assert "threads" in run("count", "--help", home=tmp_path).stdout
 
 
 def test_what_spark_connect_cannot_do_is_refused() -> None:

@@ -105,7 +105,7 @@ class TestARun:
     def test_prints_no_lines_of_java(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
         assert begin(ground, tmp_path, log, "--workers", "1").wait(HANG_SECONDS) == 0
-        said = [line for line in log.read_text().splitlines() if not line.startswith("warning: many words")]
+        said = [line for line in log.read_text().splitlines() if not line.startswith("warning: more than 5%")]
         assert said == ["starting Spark"]
 
     def test_of_too_little_memory_says_so(self, ground: Ground, tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_
     assert store.names() == names
 
 
-@pytest.mark.parametrize("given", [{"length_epsilon": -1.0}, {"length_epsilon": "1"}, {"release": "two\nlines"}])
+@pytest.mark.parametrize("given", [{"tokens": -1}, {"tokens": "many"}, {"release": "two\nlines"}])
 def test_what_an_entry_is_about_is_checked(store: EntryStore, tmp_path: Path, given: dict[str, Any]) -> None:
     from corpusveil.ledger.questions import connected
 

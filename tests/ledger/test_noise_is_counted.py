@@ -59,10 +59,6 @@ RELEASES: dict[str, list[Release]] = {
     ],
     "policy": [dataclasses.replace(BASE, policy=cv.TextPolicy(numbers="mask")), JOINED],
     "collocations": [JOINED, dataclasses.replace(JOINED, collocations=OTHER_TABLE)],
-    "length": [
-        dataclasses.replace(BASE, policy=cv.TextPolicy(punctuation="drop", contacts="drop"), length=length)
-        for length in (None, cv.LengthGrid(8), cv.LengthGrid(16), cv.LengthNoise(0.5), cv.LengthNoise(0.7))
-    ],
     "spans": [
         dataclasses.replace(BASE, spans=cv.SpanPolicy(find=[find], treat=treat))
         for find, treat in ((no_spans, {}), (no_spans, {"name": "resample"}), (other_spans, {}))
@@ -155,7 +151,7 @@ def test_nothing_that_enters_a_tag_or_a_release_is_left_out() -> None:
             first, second = before.configuration(), one.configuration()
             changed |= {name for name in first.keys() | second.keys() if first.get(name) != second.get(name)}
     versions = {"kernel", "tokenizer"}  # see below
-    every = set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates", "length", "spans"}
+    every = set(BASE.configuration()) | set(JOINED.configuration()) | {"duplicates", "spans"}
     assert changed | versions == every
 
 

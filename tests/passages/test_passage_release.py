@@ -7,7 +7,6 @@ import json
 import pickle
 import re
 import shutil
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -54,17 +53,7 @@ def texts(count: int) -> list[str | None]:
     return made
 
 
-def test_an_epsilon_too_small_and_one_too_large_are_doubted_in_python_and_on_the_command_line() -> None:
-    """And the law is said in a sentence, with the public figures that it is made of."""
-    given = ["The water was cold and my sister works here."] * 3
-    for epsilon, doubted in ((1, "most texts become any"), (10, None), (24, "the few pieces nearest")):
-        release = cv.release(store="en", epsilon=epsilon, key=cv.Key(TEST_KEY))
-        with warnings.catch_warnings(record=True) as heard:
-            warnings.simplefilter("always")
-            cv.privatize(given, release, ids=[1, 2, 3])
-        said = [str(each.message) for each in heard if "at this epsilon" in str(each.message)]
-        assert len(said) == (doubted is not None)
-        assert doubted is None or doubted in said[0]
+def test_the_law_is_said_with_the_public_figures_that_it_is_made_of() -> None:
     assert re.fullmatch(r"At epsilon 10, 81% of texts become one of the 4 public pieces nearest .* any of 20,\d+\.",
                         cv.release(store="en", epsilon=10, key=cv.Key(TEST_KEY)).law())  # fmt: skip
 
@@ -298,16 +287,6 @@ class TestFiles:
         with refused("mismatch", "accept_overlap"):
             cv.privatize_corpus(corpus / "own", corpus / "no", passage_release())
         assert not (corpus / "no" / "data").exists()
-
-    def test_the_private_page_says_how_well_the_store_knows_the_texts(self, corpus: Path) -> None:
-        """Beside what public texts have, which the manifest says; and with advice if it is far below."""
-        for name, given, advice in (("near", PIECES[1::2], False), ("far", ["zzyzx 17", "qrtz", "x"], True)):
-            write_shard(corpus / name / "0.jsonl", [{"text": text} for text in given])
-            outcome = cv.privatize_corpus(corpus / name, corpus / f"{name}-out", passage_release(accept_overlap=True))
-            page = (Path(outcome.records) / "report.html").read_text()
-            usual = json.loads((corpus / f"{name}-out" / "manifest.json").read_text())["store"]["similarity"]
-            assert f"{usual:.2f}" in page
-            assert ("does not know texts like yours" in page) == advice, name
 
 
 def test_a_release_is_what_decides_its_text() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import pickle
+import types
 from pathlib import Path
 
 import numpy as np
@@ -11,9 +13,9 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.passages import teaching
-from corpusveil.passages.encoder import LENGTH, encoder_of
+from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
 from corpusveil.spaces.space import SENTENCES
-from tests.calls import refused
+from tests.calls import fails, refused, succeeds
 
 TOPICS = [line.split() for line in (
     "river lake water boat fish shore wave sea swim bridge",
@@ -75,6 +77,33 @@ def test_a_space_keeps_them_its_digest_covers_them_and_the_encoder_uses_them(spa
     np.save(tmp_path / "space" / SENTENCES, changed)
     with refused("damaged-artefact", "digest"):
         cv.load_space(tmp_path / "space")
+
+
+def test_a_teacher_is_used_once_for_the_space_by_the_command(
+    lessons: tuple[list[str], np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def encode(text: str) -> list[float]:
+        read.append(text)
+        return [1.0 + sum(text.count(word) for word in topic) for topic in TOPICS]
+
+    read: list[str] = []
+    monkeypatch.setitem(ENCODERS.entered, "tiny", types.SimpleNamespace(version="7", encode=encode))
+    words, random = sorted({word for topic in TOPICS for word in topic}), np.random.default_rng(1)
+    rows = (f"{word} {' '.join(f'{x:.4f}' for x in random.normal(size=20))}\n" for word in words)
+    (tmp_path / "v.txt").write_text("".join(rows))
+    (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{9 + at}\n" for at, word in enumerate(words)))
+    (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": f"{piece}."}) + "\n" for piece in lessons[0]))
+    call = [
+        "space", "--vectors", tmp_path / "v.txt", "--counts", tmp_path / "counts.tsv", "--output", tmp_path / "space",
+        "--teacher", "tiny",
+    ]  # fmt: skip
+    fails(call, "conflicting-settings", "--lessons")
+    succeeds(*call, "--lessons", tmp_path / "public.jsonl")
+    space, once = cv.load_space(tmp_path / "space"), len(read)
+    near = products(space, ["boat lake water", "wave shore sea", "butter sugar cake"])
+    assert near[0, 1] > 0.5 > near[0, 2]
+    assert len(read) == once
+    assert "nothing was done" in succeeds(*call, "--lessons", tmp_path / "public.jsonl").err
 
 
 def test_public_pieces_are_runs_of_one_to_four_sentences(space: cv.Space) -> None:

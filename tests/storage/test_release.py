@@ -181,7 +181,7 @@ class TestTheReleaseFolder:
         records = finished.with_name("out.records")
         paths = [path for path in records.rglob("*") if path.is_file()]
         shards = [f"shards/part-{number:05d}-of-00004.json" for number in range(4)]
-        names = sorted(["report.html", "run.json", "totals.json", *shards])
+        names = sorted(["run.json", "totals.json", *shards])
         assert sorted(path.relative_to(records).as_posix() for path in paths) == names
         for path in paths:
             assert "DO NOT PUBLISH" in path.read_text().splitlines()[1]

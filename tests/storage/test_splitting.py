@@ -170,7 +170,7 @@ def privatize_and_die(shard: str, output: str, moment: int | None) -> None:
 
     ShardJob._join = begun  # type: ignore[method-assign, assignment]
     sys.addaudithook(meet)
-    privatize_corpus(made(), [shard], output, Local(), rows_per_task=BLOCK_ROWS, page=False)
+    privatize_corpus(made(), [shard], output, Local(), rows_per_task=BLOCK_ROWS)
     Path(f"{output}.moments").write_text(str(len(met) - 1))
 
 

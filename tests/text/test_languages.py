@@ -21,7 +21,7 @@ from tests.text.test_sentences import sentences
 def fresh() -> Iterator[None]:
     """Forget what packages said, since some tests take them away."""
     yield
-    for cached in (languages._icu, languages._identifier, function_words):
+    for cached in (languages._icu, function_words):
         cached.cache_clear()
 
 
@@ -31,10 +31,10 @@ def tokens(text: str, language: str | None = None, words: tuple[str, ...] = ()) 
 
 class TestNames:
     def test_a_code_or_an_english_name(self) -> None:
-        assert [code_of(name) for name in ("de", "German", "CHINESE", "detect")] == ["de", "de", "zh", "detect"]
+        assert [code_of(name) for name in ("de", "German", "CHINESE")] == ["de", "de", "zh"]
 
     def test_others_are_refused(self) -> None:
-        for name in ("Deutsch", "", "xx", "de_DE"):
+        for name in ("Deutsch", "", "xx", "de_DE", "detect"):
             with refused("wrong-value", "language", "German"):
                 code_of(name)
 
@@ -101,9 +101,8 @@ class TestPackages:
         for package, call in (
             ("icu4py", lambda: tokens("我来到", "zh")),
             ("stopwordsiso", lambda: function_words("de")),
-            ("py3langid.langid", lambda: languages.detected(public("de"))),
         ):
-            for cached in (languages._icu, languages._identifier, function_words):
+            for cached in (languages._icu, function_words):
                 cached.cache_clear()
             monkeypatch.setitem(sys.modules, package, None)
             with refused("missing-package", "pip install 'corpusveil[languages]'"):
@@ -112,12 +111,3 @@ class TestPackages:
     def test_their_versions_are_part_of_how_texts_are_read(self) -> None:
         assert version_of("ja").startswith("/icu-")
         assert version_of("de", stop_words=True) not in ("", version_of("fr", stop_words=True))
-
-
-class TestDetection:
-    def test_finds_the_language_of_texts(self) -> None:
-        assert {language: languages.detected(public(language)) for language in TEXTS} == {each: each for each in TEXTS}
-
-    def test_what_is_in_no_language_is_refused(self) -> None:
-        with refused("unsuitable-data", "language", "name it"):
-            languages.detected(["1234", None, ""])

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.text.markup import plain, plain_texts, with_tags
+from corpusveil.text.markup import plain, plain_texts
 
 CASES = {
     "<p>Hello,<br>college drafts &amp; more</p>": "\nHello,\ncollege drafts & more\n",
@@ -118,9 +118,3 @@ def test_arrow_columns_keep_their_nulls() -> None:
     for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string())):
         column = pa.array(["<b>x</b>", None, "y", ""], pa.string()).cast(kind)
         assert plain_texts(column).to_pylist() == ["x", None, "y", ""]
-
-
-def test_texts_with_tags_are_counted() -> None:
-    """A mark of less-than or an unknown name is no HTML."""
-    column = pa.array(["a<b>c", "x < y > z", None, "</P>", "<a href='x'>", "<foo>", "<b", "<br />"])
-    assert with_tags(column) == 4

@@ -88,7 +88,7 @@ class TestDrop:
         assert "dropped" not in manifest
         assert go(release_of(space), source, tmp_path / "out", **more).content_sha256 == outcome.content_sha256
         left = {path.name for path in (tmp_path / "out.records").iterdir()}
-        assert left == {"run.json", "shards", "totals.json", "report.html"}
+        assert left == {"run.json", "shards", "totals.json"}
 
     def test_an_edit_brings_a_copy_back(self, tmp_path: Path, space: Space, monkeypatch: pytest.MonkeyPatch) -> None:
         """A run that is stopped, an edit that takes the first away: the shard that was done without it is redone."""

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import re
-import sys
-import warnings
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -17,7 +13,6 @@ import corpusveil as cv
 from corpusveil.choices import Markup
 from corpusveil.storage.documents import Documents
 from corpusveil.text import languages
-from corpusveil.transforms.release.fit import doubts, misfit
 from tests import spoken
 from tests.calls import refused
 from tests.kernel.test_kernel import WORDS, release, run
@@ -75,26 +70,6 @@ def test_a_budget_is_for_the_words_of_the_text(allocation: Any) -> None:
     assert not np.array_equal(spent[0], spent[2])
 
 
-def test_what_a_release_hardly_suits_is_said() -> None:
-    """HTML, and what tells persons, in one text in ten; not in a few, nor what a setting reads."""
-    space, spans = cv.demo_space(), cv.SpanPolicy(find=["names"])
-    for texts, policy, found, words in (
-        (["<p>a"] + ["b"] * 9, cv.TextPolicy(), None, ["HTML"]), ([], cv.TextPolicy(), None, []),
-        (["<p>a"] + ["b < c > d"] * 11, cv.TextPolicy(), None, []),
-        (["<p>Best,\nKevin"], cv.TextPolicy(markup="strip"), spans, []),
-        (["<p>Best,\nKevin"], cv.TextPolicy(), None, ["HTML", "spans"]),
-        (["call +49 170 1234567"], cv.TextPolicy(), None, ["spans"]),
-        (["Hi, it broke. This is good."], cv.TextPolicy(), None, []),
-    ):  # fmt: skip
-        release = cv.Release(cv.RingGeometric(space), cv.Budget(1.0), policy, key=cv.Key.for_tests(), spans=found)
-        said = doubts(release, pa.array(texts, pa.string()))
-        assert len(said) == len(words), texts
-        assert all(word in sentence for word, sentence in zip(words, said, strict=True)), texts
-        with warnings.catch_warnings(record=True, action="always") as warned:
-            cv.privatize(texts, release, ids=range(len(texts)))
-        assert [str(warning.message) for warning in warned] == said
-
-
 UNSPACED = ("zh", "ja", "th", "km")
 NAMES = {
     "de": "schneider", "fr": "dubois", "tr": "yılmaz", "ru": "иванова", "ar": "خالد", "zh": "王小明", "ja": "田中",
@@ -139,9 +114,9 @@ def test_text_from_right_to_left_stays_whole_but_for_marks_of_direction() -> Non
 
 
 class TestReading:
-    def test_a_space_without_one_takes_any_or_is_looked_at(self) -> None:
+    def test_a_space_without_one_takes_any(self) -> None:
         mechanism = cv.RingGeometric(space_of(None, public("de")))
-        for asked, language in ((None, None), ("German", "de"), ("detect", "de")):
+        for asked, language in ((None, None), ("German", "de")):
             release = cv.Release(mechanism, cv.Budget(1.0), cv.TextPolicy(language=asked), key=KEY)
             assert release.policy.language == language, asked
             assert ("language" in release.configuration()["text"]) == (language is not None)
@@ -151,40 +126,3 @@ class TestReading:
         monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
         with refused("other-version", "icu-1.0"):
             kernel.privatize(Documents(pa.array(["我"]), [1]))
-
-
-class TestMisfit:
-    """On the English demo space."""
-
-    ENGLISH = ["the printer in the office does not work since yesterday, please help me with the new one."] * 20
-    GERMAN = public("de") * 3
-
-    @pytest.fixture
-    def release(self) -> cv.Release:
-        return cv.Release(cv.RingGeometric(cv.demo_space()), cv.Budget(1.0), key=KEY)
-
-    def test_texts_in_another_language_are_said_before_the_run(self, release: cv.Release, tmp_path: Path) -> None:
-        """In frames and files; it quotes nothing, and names no language of the texts."""
-        (tmp_path / "texts.txt").write_text("\n".join(self.GERMAN))
-        ids, source, output = list(range(len(self.GERMAN))), str(tmp_path / "texts.txt"), str(tmp_path / "out")
-        calls: tuple[Callable[[], object], ...] = (
-            lambda: cv.privatize(self.GERMAN, release, ids),
-            lambda: cv.privatize_table(pa.table({"text": self.GERMAN}), release, ids=ids),
-            lambda: cv.privatize_corpus(source, output, release),
-        )
-        for call in calls:
-            with pytest.warns(UserWarning, match="another language.*English") as caught:
-                call()
-            assert not re.search(r"\d|German|Drucker", str(caught[0].message))
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            cv.privatize(self.ENGLISH, release, list(range(20)))
-
-    def test_without_a_detector_unknown_words_say_it(
-        self, release: cv.Release, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        languages._identifier.cache_clear()
-        monkeypatch.setitem(sys.modules, "py3langid.langid", None)
-        sentence = misfit(release, pa.array(self.GERMAN)) or ""
-        assert "not in the space" in sentence
-        assert misfit(release, pa.array(self.ENGLISH)) is None

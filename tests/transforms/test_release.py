@@ -188,7 +188,7 @@ def test_unknown_words_are_told_from_known_ones_by_no_more_than_is_printed(budge
 def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
     """Row by row: some release has the sentence, with its values, and one with other settings does not."""
     spans = [cv.SpanPolicy(find=["names"], treat=[("name", how)]) for how in ("mask", "resample")]
-    one = {"mechanism": RingGeometric(SPACE), "length": None, "spans": None, "duplicates": "independent"} | BASE
+    one = {"mechanism": RingGeometric(SPACE), "spans": None, "duplicates": "independent"} | BASE
     variants: list[dict[str, Any]] = [
         {},
         {"budget": Budget(8.0, "document")},
@@ -196,7 +196,6 @@ def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
         *({"policy": TextPolicy(**{name: value})} for name in ROLE_NAMES[1:] for value in ("keep", "mask", "drop")),
         {"policy": TextPolicy(numbers="keep", unknown_words="mask")},
         {"policy": TextPolicy(tokenizer="gst")},
-        *({"length": length} for length in (cv.LengthGrid(50), cv.LengthNoise(0.1))),
         *({"spans": policy} for policy in spans),
         *({"duplicates": value} for value in ("same-noise", "drop")),
         {"mechanism": make("vickrey-cmp-excluding", SPACE)},

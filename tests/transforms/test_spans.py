@@ -151,8 +151,6 @@ def test_spans_resampled_have_the_law_of_public_counts() -> None:
 @pytest.mark.parametrize(
     ("code", "names", "made"),
     [
-        ("conflicting-settings", ("other=resample",),
-         lambda: release_of({}, length=cv.LengthGrid(5), policy={"punctuation": "drop", "contacts": "drop"})),
         ("wrong-value", ("treat: name", "resample"), lambda: release_of({"name": "hide"})),
         ("wrong-value", ("nmae", "iban, ip, name"), lambda: release_of({"nmae": "resample"}, find=["names", "rules"])),
         ("wrong-value", ("contacts",), lambda: release_of({"contact": "mask"})),
@@ -199,16 +197,6 @@ def test_what_finds_spans_is_the_same_in_every_process(tmp_path: Path) -> None:
     with refused("input-changed", terms.name):
         pickle.loads(sent).privatize(Documents(pa.array(["eve wa bob"]), ["1"]))
     assert written(["eve wa bob"], other)[0].split()[2] == "[name]"
-
-
-def test_padded_texts_may_have_resampled_spans() -> None:
-    """And the fillers behind a text are as many as without spans; spans at the cut end are gone."""
-    policy = {"punctuation": "drop", "contacts": "drop"}
-    release = release_of({"other": "resample"}, length=cv.LengthGrid(4), policy=policy)
-    assert [len(text.split()) for text in written(["Bob Smith wa eve wb eve wc", "eve"], release)] == [8, 4]
-    noisy = release_of({"other": "resample"}, length=cv.LengthNoise(0.2), policy=policy)
-    texts = ["eve wa bob smith wb +12 34 wc"] * 200
-    assert len({len(text.split()) for text in written(texts, noisy)}) > 3
 
 
 def test_a_ledger_counts_words_and_no_spans() -> None:

@@ -28,7 +28,6 @@ class _OwnSettings(BaseModel):
     budget: sections.BudgetSettings | None = None
     text: sections.TextSettings = Field(default_factory=sections.TextSettings)
     spans: sections.SpansSettings = Field(default_factory=sections.SpansSettings)
-    length: sections.LengthSettings = Field(default_factory=sections.LengthSettings)
     key: sections.KeySettings = Field(default_factory=sections.KeySettings)
     ledger: sections.LedgerSettings | None = None
     engine: sections.EngineSettings = Field(default_factory=sections.EngineSettings)

@@ -30,8 +30,8 @@ class CollocationsSettings(Section):
         "Whether a hyphen between letters splits words or joins them (long-term). Default: split; for tokens, as in "
         "the collocations.", None, group="Text")
     language: str | None = key(
-        "The language of the corpus, as a code or English name such as de or German. detect: by its first texts.", None,
-        metavar="LANGUAGE", group="Text")
+        "The language of the corpus, as a code or English name such as de or German.", None, metavar="LANGUAGE",
+        group="Text")
     measure: Measure = key("The association measure.", "pmi")
     threshold: float = key("The lowest score of a collocation, on the scale of the measure.", 2.0)
     score_min_count: int = key("Leave out n-grams that occur less often.", 1, ge=1)
@@ -84,11 +84,18 @@ class SpaceSettings(Section):
         "The weight of grammar next to meaning in the order of lists, so that nouns replace nouns. Needs "
         "{space.counts} of pairs of words. 0: no weight. Default: 1 if there are such counts.", None, ge=0)
     language: str | None = key(
-        "The language of the vectors, as a code or English name such as de or German. detect: by their first words. "
-        "Default: what 'train' recorded, or none.", None, metavar="LANGUAGE")
+        "The language of the vectors, as a code or English name such as de or German. Default: what 'train' "
+        "recorded, or none.", None, metavar="LANGUAGE")
     scale: float | None = key(
         "The median distance of two words to which vectors are scaled: mechanisms on vectors spend epsilon times a "
         "distance. Default: vectors as given.", None, gt=0)
+    teacher: str | None = key(
+        "A sentence encoder, by its name among the entry points corpusveil.encoders. It reads {space.lessons} once, "
+        "and teaches words to add up to sentences, by which stores rank texts. Needs {space.counts}.", None,
+        metavar="NAME")
+    lessons: list[str] = key(
+        "Public texts for {space.teacher}, with a column text: files, folders or quoted globs. Repeatable.", [],
+        path=True, metavar="PUBLIC")
 
 
 class StoreSettings(Section):
@@ -115,7 +122,7 @@ class StoreSettings(Section):
         "Words that no piece has, one per line. Default: the offensive words that the package of the space left out.",
         None, path=True, metavar="FILE")
     encoder: str | None = key(
-        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the mean of "
+        "What makes vectors of pieces, by its name among the entry points corpusveil.encoders. Default: the sum of "
         "word vectors, which is built in.", None, metavar="NAME")
     refuse: list[str] = key(
         "Recognizers whose spans no piece has, named as in {spans.find}. Repeatable.", [], metavar="NAME")

@@ -18,7 +18,7 @@ from corpusveil.storage.engine import ENGINES, settings_of
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings import Settings
 
-OF_RELEASE = ("mechanism", "budget", "text", "spans", "length", "key", "ledger", "output", "schedule")
+OF_RELEASE = ("mechanism", "budget", "text", "spans", "key", "ledger", "output", "schedule")
 """The sections that only a release uses."""
 NEEDED = ("corpus", "space", "mechanism", "budget", "output")
 """The sections that a release needs."""
@@ -36,10 +36,10 @@ def broken(settings: Settings) -> Iterator[tuple[str, str]]:
         _key,
         _budget,
         _store,
+        _space,
         _strategy,
         _ledger,
         _text,
-        _length,
         _spans,
         _engine,
         _schedule,
@@ -102,7 +102,7 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "budget.per", f"{per}: words are replaced one by one; choose token or document, or add {{store.path}}"
         return
     of_words = "this setting is for words, and {store.path} replaces whole passages, which hold no word of the input"
-    for section in ("text", "spans", "length"):
+    for section in ("text", "spans"):
         for name in sorted(getattr(settings, section).model_fields_set):
             yield f"{section}.{name}", f"{of_words}; leave either out"
     for place in ("budget.risk", "budget.strategy"):
@@ -115,6 +115,12 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "budget.per", "token: passages are replaced, not words; choose document, paragraph or sentence"
     if asked.most_pieces is not None and per not in ("paragraph", "sentence"):
         yield "store.most_pieces", _needs("{budget.per} paragraph or sentence")
+
+
+def _space(settings: Settings) -> Iterator[tuple[str, str]]:
+    space = settings.space
+    if space is not None and (space.teacher is None) != (not space.lessons):
+        yield "space.teacher", "a teacher and its lessons, {space.lessons}, need each other; add or leave out both"
 
 
 def strategy_of(settings: Settings) -> dict[str, Any]:
@@ -165,21 +171,6 @@ def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
             yield "spans.treat", "write KIND=HOW, such as name=resample"
     if spans.treat and not spans.find:
         yield "spans.treat", "nothing finds spans; add {spans.find}"
-
-
-def _length(settings: Settings) -> Iterator[tuple[str, str]]:
-    length = settings.length
-    if length.pad is not None and length.epsilon is not None:
-        yield "length.epsilon", "{length.pad} and {length.epsilon} exclude each other; leave one of them out"
-    if length.chosen() is None:
-        return
-    from corpusveil.kernel.lengths import refuse_unsound
-
-    filled = settings.settled()
-    try:
-        refuse_unsound(length.chosen(), filled.text.policy(), filled.value("budget.allocation"))
-    except UserError as error:
-        yield "length.pad" if length.pad is not None else "length.epsilon", str(error).removesuffix(".")
 
 
 def _engine(settings: Settings) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,6 @@ from corpusveil.pipelines.fields import Section, fault, key
 from corpusveil.pipelines.settings.artifact_sections import TokenizerName
 
 if TYPE_CHECKING:
-    from corpusveil.budget.length import Length
     from corpusveil.storage.engine import Engine
     from corpusveil.text.policy import TextPolicy
     from corpusveil.text.spans import SpanPolicy
@@ -155,8 +154,8 @@ class TextSettings(Section):
         "HTML: read tags as words, or strip them. words reads tags like any text, strip reads and "
         "writes only the text.", "words", start="strip")
     language: str | None = key(
-        "The language, as a code or English name: de, German. detect: that of the space, detected by its words if "
-        "none is recorded. Default: that of the space, if recorded.", None, metavar="LANGUAGE")
+        "The language, as a code or English name: de, German. Default: that of the space, if recorded.", None,
+        metavar="LANGUAGE")
 
     def policy(self) -> TextPolicy:
         """Return the policy. Raises UserError for treatments that exclude each other."""
@@ -186,27 +185,6 @@ class SpansSettings(Section):
 
         pairs = [(kind, how) for kind, _, how in (pair.partition("=") for pair in self.treat)]
         return SpanPolicy(find=self.find, treat=pairs)
-
-
-class LengthSettings(Section):
-    """How many words documents are released with; without this section, their own number."""
-
-    GROUP: ClassVar[Group] = "How private"
-
-    pad: int | None = key(
-        "Pad every document to a multiple of this number of words. The words are drawn from public counts. The token "
-        "count then discloses only the multiple.", None, metavar="WORDS", ge=1, le=1_000_000)
-    epsilon: float | None = key(
-        "Instead of {length.pad}: add noise to each document's number of words, with this epsilon per word. Two-sided "
-        "geometric noise, 0.001 to 20. Documents are padded or cut at their end.", None, ge=0.001, le=20)
-
-    def chosen(self) -> Length | None:
-        """Return the requested policy."""
-        from corpusveil.budget.length import LengthGrid, LengthNoise
-
-        if self.pad is not None:
-            return LengthGrid(self.pad)
-        return None if self.epsilon is None else LengthNoise(self.epsilon)
 
 
 class KeySettings(Section):
@@ -274,8 +252,6 @@ class OutputSettings(Section):
         "The format of the output, such as parquet, jsonl.zst or csv; same: that of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
-    page: bool = key(
-        "Write the public page, <output>.report.html. It is written when the release is finished.", default=True)
     on_bad_rows: OnBadRows = key("Unreadable rows: fail, or quarantine them in the records.", "fail", metavar="HOW")
     duplicates: Duplicates = key(
         "Equal texts with different ids: independent, same-noise, or drop all but the first. Noise is independent, or "

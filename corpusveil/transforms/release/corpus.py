@@ -34,11 +34,10 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
-from corpusveil.transforms.release.fit import missed_names, unknown_words
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
-from corpusveil.transforms.release.pages import UNKNOWN, public_page, write_pages
+from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
 
@@ -169,12 +168,14 @@ class Run:
             columns.separator,
         )
         first: list[Batch] = []
-        if (self.begun or self.look) is not None and not files.exists(files.join(writes.url, "manifest.json")):
+        if not files.exists(files.join(writes.url, "manifest.json")):
             aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
             refuse_first(tasks, columns, aside, first.append)
-        if self.look is not None and first:
-            self.look(first[0])
-        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began, first)
+        for batch in first[:1]:
+            self.release.refuse(batch.texts)
+            if self.look is not None:
+                self.look(batch)
+        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
         names = [*names_of(shards[0], columns.separator), *partitions(shards)]
         return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
@@ -191,9 +192,9 @@ class Run:
             if (there := files.info(url)) is not None and there["type"] != "directory":
                 raise file_in_the_way(url)
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
-        if self.writes.page and files.exists(public_page(output)) and records.read("run.json", Claim) is None:
+        if files.exists(page_of(output)) and records.read("run.json", Claim) is None:
             raise InUseError(
-                f"{public_page(output)}: this file is where the page of this release would be, and is not of this run; "
+                f"{page_of(output)}: this file is where the page of this release would be, and is not of this run; "
                 "remove the file, or choose another output."
             )
 
@@ -219,8 +220,6 @@ class _Start:
     job: ShardJob
     tasks: Sequence[ShardTask]
     began: float
-    first: Sequence[Batch]
-    """The first rows, if they were looked at."""
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
 
@@ -273,18 +272,13 @@ class _Start:
         shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
         measured = do_all(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
-        if self.first:
-            batch = self.first[0]
-            names = missed_names(run.release, batch.texts, batch.numbers)
-            unknown = unknown_words(run.release, batch.texts)
-            job.records.write(UNKNOWN, unknown.model_copy(update={"names": names}))
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
     def tidy(self, _: Outcome) -> None:
-        """Remove what a finished release does not need, and write its pages."""
+        """Remove what a finished release does not need, and write its page."""
         for part in (DROPS, OVER):
             files.remove_folder(self.job.records.address(part))
-        write_pages(self.job.writes.url, self.job.records, self.run.release, page=self.run.writes.page)
+        write_page(self.job.writes.url)
 
     def _prepare(self, held: Lease) -> None:
         """If requested, find copies to leave out, and enter the spending in the ledger.
@@ -364,7 +358,7 @@ def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     for part in ("", "data"):
         files.sweep(files.join(job.writes.url, part))
-    folder, _, page = public_page(job.writes.url).rpartition("/")
+    folder, _, page = page_of(job.writes.url).rpartition("/")
     files.sweep(folder, page)
     for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
         files.sweep(job.records.address(part))

@@ -38,10 +38,9 @@ from corpusveil.storage.tasks import ShardTask, largest_first, plan
 from corpusveil.text.counts import Counts
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import finish_shards
-from corpusveil.transforms.release.illustration import illustrate
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil.transforms.release.pages import public_page, render_public
+from corpusveil.transforms.release.pages import write_page
 from corpusveil.transforms.release.verification import check_shard, manifest_of
 from corpusveil.waiting import waiting
 
@@ -123,7 +122,7 @@ def denoise(
         job.records.url,
         lambda: _claim(job, began),
         lambda _: _do(job, denoiser, source, release, engine or Here(), watch, began),
-        lambda _: _write_page(output, denoiser),
+        lambda _: write_page(output),
     )
     files.remove_folder(job.records.url)
     return denoised
@@ -280,9 +279,3 @@ def _claim(job: ShardJob, began: float) -> Denoised | None:
         )
     forget_failed(job.records)
     return None
-
-
-def _write_page(output: str, denoiser: Denoiser) -> None:
-    if not files.exists(public_page(output)):
-        parts = denoiser.mechanism, denoiser.budget, denoiser.policy, denoiser.collocations
-        files.write_bytes(public_page(output), render_public(read_manifest(output), illustrate(*parts)).encode())

@@ -14,6 +14,8 @@ from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.sampling.draws import DrawKey
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from corpusveil.choices import Duplicates
     from corpusveil.mechanisms.base import Guarantee
     from corpusveil.sampling.keys import Key
@@ -48,6 +50,9 @@ class KeyedRelease(Shown):
     @abc.abstractmethod
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
+
+    def refuse(self, texts: pa.Array) -> None:
+        """Raise UserError if the first of these texts, Arrow strings [D], show that the release was made of them."""
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest."""

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
@@ -18,9 +17,8 @@ from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages import figures
-from corpusveil.passages.encoder import LENGTH, MeanVectors
-from corpusveil.passages.law import FEWEST
-from corpusveil.passages.overlap import refuse_overlap
+from corpusveil.passages.encoder import MeanVectors
+from corpusveil.passages.overlap import TEXTS, refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
 from corpusveil.sampling.keys import Key
@@ -35,20 +33,6 @@ from corpusveil.transforms.release.promises import (
     sentences,
 )
 from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
-
-UNKNOWN_KIND = (
-    "this store does not know texts like yours: what replaces them will keep little. Add public text of their kind to "
-    "a store (docs/passages.md), or release words instead."
-)
-MOSTLY_ANY = (
-    "at this epsilon most texts become any of the public pieces, whatever they say; give a larger epsilon, such as 10."
-)
-ALWAYS_NEAREST = (
-    "at this epsilon nearly every text becomes one of the few pieces nearest to it, so whoever has candidates "
-    "recognizes it; give a smaller epsilon, such as 10."
-)
-FAR = 0.15
-"""By how much less similar the nearest pieces may be than those of the store's own left-out texts, until it warns."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -214,27 +198,9 @@ class PassageRelease(KeyedRelease):
             ],
         )
 
-    def doubts(self, texts: pa.Array) -> list[str]:
-        """Return warnings about these first texts, Arrow strings [D]; they contain no figure.
-
-        Raises UserError if more than one in a hundred of them stand in the store: then it was made of them.
-        """
-        store = self.mechanism.store
-        texts = texts.cast(pa.large_string()).drop_null()
+    def refuse(self, texts: pa.Array) -> None:
         if not self.accept_overlap:
-            refuse_overlap(store, texts)
-        exchange, doubts = self.mechanism.exchange(self.epsilon), list[str]()
-        if exchange.near < 0.5:
-            doubts.append(MOSTLY_ANY)
-        elif exchange.neighbors <= FEWEST and exchange.near > 0.99:
-            doubts.append(ALWAYS_NEAREST)
-        points = store.encoder.encode(pc.utf8_slice_codeunits(texts, 0, 2000))
-        points = points[points.any(axis=1)]
-        if len(points) and store.info.get("figures"):
-            _, products = store.search.several(points, 1)
-            if products.mean() / LENGTH**2 < store.similarity[0] - FAR:
-                doubts.append(UNKNOWN_KIND)
-        return doubts
+            refuse_overlap(self.mechanism.store, texts.slice(0, TEXTS).cast(pa.large_string()))
 
 
 _NEIGHBORS = {

@@ -12,7 +12,7 @@ import resource
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
@@ -34,15 +34,12 @@ from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import refuse_first, skip
 from corpusveil.storage.records import Shard
-from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
+from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
-from corpusveil.text.counts import Counts
-from corpusveil.text.policy import DROP
+from corpusveil.text.counts import MANY_UNKNOWN, Counts
 from corpusveil.transforms.release.corpus import Run
-from corpusveil.transforms.release.fit import MANY_SHARED, Unknown, shared_share, unknown_words
 from corpusveil.transforms.release.left_out import Copies, content_tags, count
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import Release
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -74,12 +71,8 @@ class Forecast(Shown):
     refused: str | None
     spent: float | None
     copies: Copies | None = None
-    own_words: int | None = None
-    """Words of the documents themselves, if a length policy releases another number of words."""
-    unknown: Unknown = field(default_factory=lambda: Unknown(share=0.0, words={}))
-    """The words of the first texts that the space lacks."""
-    shared: float = 0.0
-    """The share of runs of six words in the first texts that stand in more than 20 of them."""
+    unknown_share: float = 0.0
+    """The share of the words of the sample that the space does not have."""
     by_unit: tuple[float, ...] = ()
     """The nats that units of the sample would have spent, at ``QUANTILES``, with what they have spent before."""
     counted: str = "token"
@@ -95,8 +88,6 @@ class Forecast(Shown):
             f"{several(self.shards, 'shard')}, {read}; {several(self.sampled, 'was', 'were')} sampled",
             f"about {several(self.documents, 'document')}, {several(self.tokens, self.counted)}, {written} written",
         ]
-        if self.own_words is not None:
-            lines.append(f"before documents are padded or cut, they have about {self.own_words:,} words")
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
@@ -104,12 +95,10 @@ class Forecast(Shown):
         lines.append(f"a document spends {mean:.4g} nats of plain LDP on average, {largest:.4g} at most in the sample")
         if self.spent is not None:
             lines.append(f"the most that a unit in the ledger has spent: {figure(self.spent)} nats of plain LDP")
-        if self.shared >= MANY_SHARED:
+        if self.unknown_share > MANY_UNKNOWN:
             lines.append(
-                f"{self.shared:.0%} of the runs of six words in the first texts stand in more than 20 of them, as in "
-                "forms, log lines and footers. What many rows share comes back, whatever the risk of a word: its "
-                "draws are averaged, and a reader without a language model recovers .58 to .82 of its content words "
-                "from 20 rows, .87 to .92 from 300. Leave such text out of the rows before"
+                f"{self.unknown_share:.0%} of the words are not in the space, and are replaced regardless of their "
+                "meaning"
             )
         if self.by_unit:
             *shares, most = (figure(total) for total in self.by_unit)
@@ -125,10 +114,7 @@ class Forecast(Shown):
 
     def card(self) -> Card:
         """Return the forecast in words, for one process."""
-        return Card(
-            "Plan of a release (private: figures and words of the corpus)",
-            [("", [*self.lines(1), *self.unknown.lines()])],
-        )
+        return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
 
 
 def forecast(run: Run) -> Forecast:
@@ -142,8 +128,7 @@ def forecast(run: Run) -> Forecast:
     columns = reads.columns
     asked = spending or Spending("")
     tasks = plan(shards, formats.suffix_of(run.writes.format), None)
-    first: list[Batch] = []
-    refuse_first(tasks, columns, skip, first.append)
+    refuse_first(tasks, columns, skip, lambda batch: release.refuse(batch.texts))
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
@@ -180,16 +165,11 @@ def forecast(run: Run) -> Forecast:
         nats = pa.concat_tables([read_table(note, ["nats"]) for note in notes])["nats"].to_numpy()
         refused, spent, by_unit = (None, None, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
-    own_words = None
-    if isinstance(release, Release) and release.length is not None:
-        own_words = round(int(counts.roles[release.policy.actions() != DROP].sum()) * scale)
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
-        own_words=own_words,
-        unknown=unknown_words(release, first[0].texts if first else pa.array([], pa.string())),
-        shared=shared_share(release, first[0].texts) if first else 0.0, by_unit=by_unit, partial=scale > 1,
+        unknown_share=counts.unknown_share, by_unit=by_unit, partial=scale > 1,
         counted=release.counted, choices=tuple(release.choices()) if isinstance(release, PassageRelease) else (),
     )  # fmt: skip
 

@@ -40,15 +40,6 @@ def sentences(
             yield promise.sentence.format(**{name: values[name]() for name in promise.names})
 
 
-_FILLERS = (
-    " Fillers follow the text. They are drawn from public counts and replaced like words of the text. m counts them, "
-    "and the bounds compare each document together with its fillers."
-)
-_BEYOND = (
-    "it is compared with a filler. A known word can be distinguished from it by at most {nats} nats; any other token "
-    "has the bound of tokens that are drawn from public counts. Where epsilon leaves most words unchanged, a reader "
-    "sees where the text stops making sense."
-)
 _UNITS = (
     "A word here is a unit: a single word or a collocation. The bounds compare documents with the same number of "
     "units, and with single words and collocations in the same places{words}. A change of one word can change which "
@@ -76,28 +67,6 @@ OF_DOCUMENTS = (
     ),
     Promise("documents at the most", "That is at most {largest}the largest distance."),
     Promise("documents that differ in a word", "If one word differs, it is at most {each}its distance."),
-    Promise(
-        "padded length",
-        "Length: documents are padded to a multiple of {pad} words. The length does not distinguish two documents in "
-        f"the same cell of this grid (0 nats); the cell is disclosed.{_FILLERS}",
-        {"length": ("grid",)},
-    ),
-    Promise(
-        "word beyond a padded document",
-        f"A word that only the longer of two documents in a cell has: {_BEYOND}",
-        {"length": ("grid",)},
-    ),
-    Promise(
-        "noisy length",
-        "Length: the number of words is released with noise, of epsilon {length_epsilon} for each word of difference, "
-        f"between documents of any length. Where the noise is negative, the text is cut at its end.{_FILLERS}",
-        {"length": ("noise",)},
-    ),
-    Promise(
-        "word beyond a document",
-        f"A word that only the longer of two documents has costs {{length_epsilon}} for the length; {_BEYOND}",
-        {"length": ("noise",)},
-    ),
     Promise(
         "collocations",
         _UNITS.replace("{words}", ""),

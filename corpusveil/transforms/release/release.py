@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
-from corpusveil.budget.length import Length, LengthGrid, LengthNoise
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card
@@ -24,7 +23,6 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
-from corpusveil.kernel.lengths import disclosed, refuse_unsound
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.recognizers.registry import identity, kinds
 from corpusveil.sampling.keys import Key
@@ -49,9 +47,9 @@ class Release(KeyedRelease):
     or replaced by kind (``cv.SpanPolicy(find=["rules", "names"])``).
 
     ``collocations`` joins words to collocations, if the policy's tokenizer does. ``duplicates`` says whether equal
-    texts have independent or the same noise, or only the first is kept, and ``length`` hides how many words a text
-    has. These change no text: ``accept_no_guarantee`` lets a mechanism without a guarantee pass; ``risk`` is what
-    chose epsilon (``cv.release(risk=0.5, key=key)``), for the manifest.
+    texts have independent or the same noise, or only the first is kept. These change no text:
+    ``accept_no_guarantee`` lets a mechanism without a guarantee pass; ``risk`` is what chose epsilon
+    (``cv.release(risk=0.5, key=key)``), for the manifest.
     """
 
     mechanism: Mechanism
@@ -61,8 +59,6 @@ class Release(KeyedRelease):
     """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
     duplicates: Duplicates = "independent"
-    length: Length | None = field(default=None, kw_only=True)
-    """The number of released words: ``LengthGrid`` or ``LengthNoise``; None: the document's own number."""
     spans: SpanPolicy | None = field(default=None, kw_only=True)
     span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """What recognizers were when the release was made; each worker compares."""
@@ -112,7 +108,6 @@ class Release(KeyedRelease):
                 "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
                 "or choose it for these, with cv.release(risk=…, key=key)."
             )
-        refuse_unsound(self.length, self.policy, self.budget.allocation)
         self._check_spans()
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
@@ -133,14 +128,11 @@ class Release(KeyedRelease):
             raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
         if not isinstance(self.spans, (SpanPolicy, NoneType)):
             raise of_other_type("spans", self.spans, "cv.SpanPolicy(find=['rules', 'names'])")
-        if not isinstance(self.length, (LengthGrid, LengthNoise, NoneType)):
-            raise of_other_type("length", self.length, "cv.LengthGrid(50) or cv.LengthNoise(0.1)")
         if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
             raise of_other_type("risk", self.risk, "the risk of a release that cv.release(risk=0.5, key=key) returns")
 
     def _check_spans(self) -> None:
-        """Raise UserError for spans that nothing finds, and for those that show where a padded text ends."""
-        treatments = set() if self.spans is None else self.spans.treatments
+        """Raise UserError for spans that nothing finds."""
         object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
         known = None if self.spans is None else kinds(self.spans.find)
         if self.spans is not None and known is not None:
@@ -153,11 +145,6 @@ class Release(KeyedRelease):
             raise ConflictError(
                 f"language {language}: recognizers would see other letters than the text has; leave spans out."
             )
-        if self.length is not None and treatments - {"resample"}:
-            raise ConflictError(
-                "fillers are words, so spans that are no words would show where the text ends; treat all spans by "
-                "resample (other=resample)."
-            )
 
     def configuration(self) -> dict[str, Any]:
         return {
@@ -169,7 +156,6 @@ class Release(KeyedRelease):
             "space": self.mechanism.space.digest,
             **({} if self.collocations is None else {"collocations": self.collocations.digest}),
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
-            **({} if self.length is None else {"length": self.length.as_dict()}),
             **({} if self.spans is None else {"spans": self._spans(self.spans)}),
         }
 
@@ -216,10 +202,9 @@ class Release(KeyedRelease):
                 ("text", texts),
                 *([] if self.collocations is None else [("collocations", self.collocations.digest)]),
                 *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
-                *([] if self.length is None else [("length", self.length.disclosed)]),
                 *([] if self.spans is None else [("spans", self.spans.in_words())]),
                 ("equal texts", str(self.duplicates)),
-                ("in the clear", "; ".join((*disclosed(policy, self.length), *of_spans))),
+                ("in the clear", "; ".join((*policy.disclosed(), *of_spans))),
                 ("promise", "release.guarantee() shows it" if mechanism.private else "none"),
             ],
         )
@@ -237,7 +222,6 @@ class Release(KeyedRelease):
             f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",
-            self.length,
             self.spans,
             self.span_marks,
         )
@@ -258,7 +242,7 @@ def named(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything in a configuration that decides the text, by the names of settings."""
     out: dict[str, Any] = {}
     for name, value in configuration.items():
-        if name in ("mechanism", "budget", "text", "length", "spans"):
+        if name in ("mechanism", "budget", "text", "spans"):
             out |= {_NAMES.get(place := f"{name}.{key}", place): part for key, part in value.items()}
         elif name != "columns":
             out[_NAMES.get(name, name)] = value

@@ -8,11 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import times, written
-from corpusveil.budget.length import Length, LengthGrid
+from corpusveil.budget.budget import times
 from corpusveil.choices import Duplicates
 from corpusveil.display import rounded_up
-from corpusveil.kernel.lengths import disclosed, length_epsilon, without_token_count
 from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.sampling.keys import Key
@@ -22,9 +20,6 @@ from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.release.promises import IN_BRIEF, OF_DOCUMENTS, OF_TOKENS, ORDER, sentences
 
 _NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
-_RELEASED = (
-    "two documents that are released with m words each, including fillers, with unknown words in the same places"
-)
 NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 KEY_ASSUMPTION = "The key is secret, and no reader can have texts of their own privatized under it."
 
@@ -40,8 +35,6 @@ class Stated(Protocol):
     def policy(self) -> TextPolicy: ...
     @property
     def key(self) -> Key: ...
-    @property
-    def length(self) -> Length | None: ...
     @property
     def spans(self) -> SpanPolicy | None: ...
     @property
@@ -63,7 +56,7 @@ def in_brief(plain_ldp: float | None, epsilon: float, per: str) -> str:
 
 def settings_of(release: Stated, *, holds: bool) -> dict[str, Sequence[str]]:
     """Return the values of the settings that conditions of promises name, of a release whose mechanism ``holds``."""
-    budget, policy, spans, length = release.budget, release.policy, release.spans, release.length
+    budget, policy, spans = release.budget, release.policy, release.spans
     finders = () if spans is None else [name for name in spans.find if isinstance(name, str)]
     return {
         "guarantee": ("holds",) if holds else (),
@@ -74,7 +67,6 @@ def settings_of(release: Stated, *, holds: bool) -> dict[str, Sequence[str]]:
         "text.stop_words": (policy.stop_words,),
         "text.unknown_words": (policy.unknown_words,),
         "text.numbers": (policy.numbers,),
-        "length": () if length is None else (length.policy,),
         "spans": () if spans is None else ("found",),
         "spans.find": tuple(finders),
         "output.duplicates": (release.duplicates,),
@@ -95,7 +87,7 @@ _HIDDEN = {
 
 def values_of(release: Stated, token: Guarantee) -> dict[str, Callable[[], str]]:
     """Return what computes each name in a promise of a release, whose words have the guarantee ``token``."""
-    mechanism, budget, policy, length = release.mechanism, release.budget, release.policy, release.length
+    mechanism, budget, policy = release.mechanism, release.budget, release.policy
     spans, is_single = release.spans, budget.per == "token"
     treatments = () if spans is None else spans.treatments
 
@@ -111,11 +103,9 @@ def values_of(release: Stated, token: Guarantee) -> dict[str, Callable[[], str]]
         "distance": lambda: mechanism.distance,
         "share": lambda: budget.share,
         "shared_among": lambda: budget.shared_among,
-        "neighbors": lambda: _NEIGHBORS if length is None else _RELEASED,
+        "neighbors": lambda: _NEIGHBORS,
         "each": lambda: budget.factors[0],
         "largest": lambda: budget.factors[1],
-        "pad": lambda: f"{length.pad:,}" if isinstance(length, LengthGrid) else "",
-        "length_epsilon": lambda: written(length_epsilon(length)),
         "resampled": lambda: ", ".join(_resampled(policy)),
         "but_capitals": lambda: " except by their capitals" if policy.case == "restore" else "",
         "unknown_bound": unknown_bound,
@@ -136,9 +126,7 @@ def guarantee_of(release: Stated) -> Guarantee:
             token,
             metric=f"the largest over a document's words of: {mechanism.distance}",
             plain_ldp=math.log(TOTAL / FLOOR),
-            neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word"
-            if release.length is None
-            else "documents that are released with equally many words; plain_ldp is for a word",
+            neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word",
             notes=(),
         )
     settings = settings_of(release, holds=token.holds)
@@ -152,7 +140,7 @@ def guarantee_of(release: Stated) -> Guarantee:
         "same-noise": ("which documents are equal",),
         "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
     }.get(release.duplicates, ())
-    of_texts = (*disclosed(policy, release.length), *of_spans, *without_token_count(token.disclosed, release.length))
+    of_texts = (*policy.disclosed(), *of_spans, *token.disclosed)
     key = f"{NOT_PRIVATE}, which everybody has." if release.key.test else KEY_ASSUMPTION
     return dataclasses.replace(
         token,

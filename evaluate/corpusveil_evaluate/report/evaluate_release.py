@@ -39,7 +39,6 @@ from corpusveil_evaluate.report.manifest_release import (
     lacks_collocations,
     mechanism_of,
     passage_release_of,
-    picture_of,
     release_of,
     spanned_release_of,
     without_markup,
@@ -131,7 +130,6 @@ def evaluate_release(
         tuple(counted),
         time.monotonic() - began,
         {} if own is None else dict(own["configuration"]),
-        picture=None if manifest is None or question.space is None else picture_of(manifest, question),
     )
 
 
@@ -203,8 +201,6 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word":
         return None  # what a joined collocation became has no bounds in the text
     kernel = spanned_release_of(manifest, question).kernel(whole_corpus=True)
-    if kernel.length is not None:
-        return None
     pairs = pairs_of(kernel, matched.originals, matched.privates)
     if "denoised" not in manifest:
         pairs.check(kernel)

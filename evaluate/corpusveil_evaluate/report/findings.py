@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from corpusveil.display import Card, Shown, Table
-from corpusveil.transforms.release.illustration import Illustration
 from corpusveil_evaluate.statistics.statistic import Figure, find
 
 FIRST: tuple[tuple[str, ...], ...] = (
@@ -54,8 +53,6 @@ class Findings(Shown):
     seconds: float | None = None
     configuration: dict[str, Any] = field(default_factory=dict)
     private: bool = True
-    picture: Illustration | None = None
-    """The effect of the release on a public sentence; everything is public, and only the page shows it."""
 
     def card(self) -> Card:
         """Return the figures, without any text."""
@@ -107,9 +104,7 @@ class Findings(Shown):
 
     def as_json(self) -> bytes:
         """Return everything but the texts."""
-        fields = {
-            name: value for name, value in dataclasses.asdict(self).items() if name not in ("examples", "picture")
-        }
+        fields = {name: value for name, value in dataclasses.asdict(self).items() if name != "examples"}
         return (json.dumps(fields, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
     def as_csv(self) -> bytes:

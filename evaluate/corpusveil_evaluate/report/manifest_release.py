@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from corpusveil.budget import Budget
-from corpusveil.budget.length import length_of
 from corpusveil.choices import Duplicates
 from corpusveil.errors import BadRecordError, MismatchError
 from corpusveil.mechanisms import Mechanism, make
@@ -21,7 +20,6 @@ from corpusveil.spaces import Space
 from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.illustration import Illustration, illustrate
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, Release
 from corpusveil_evaluate.matching import Matched
@@ -48,7 +46,7 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
     copies: Duplicates = configuration.get("duplicates", "independent")
     try:
         budget = Budget(**configuration["budget"])
-        policy, length = TextPolicy(**configuration["text"]), length_of(configuration.get("length"))
+        policy = TextPolicy(**configuration["text"])
     except (TypeError, ValueError):
         raise BadRecordError(DAMAGED) from None
     chosen = mechanism_of(manifest, question.space)
@@ -60,7 +58,6 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
         key=key,
         collocations=question.collocations,
         duplicates=copies,
-        length=length,
         accept_no_guarantee=True,
     )
 
@@ -108,15 +105,6 @@ def spanned_release_of(manifest: Mapping[str, Any], question: Question) -> Relea
     kinds_found = {*(kinds(known) or ()), OTHERS}
     treat = [(kind, how) for kind, how in configured["treat"].items() if kind in kinds_found]
     return dataclasses.replace(release, spans=SpanPolicy(find=known, treat=treat))
-
-
-def picture_of(manifest: Mapping[str, Any], question: Question) -> Illustration | None:
-    """Return the effect of the release on a public sentence; None of passages, or without its collocations."""
-    if by_passages(manifest) or lacks_collocations(manifest, question):
-        return None
-    release = release_of(manifest, question)
-    parts = (release.mechanism, release.budget, release.policy, release.collocations)
-    return illustrate(*parts)
 
 
 def word_epsilon(manifest: Mapping[str, Any], originals: Sequence[str]) -> float:

@@ -10,10 +10,10 @@ from typing import Any
 from corpusveil.language.denoise import NO_FACTS
 from corpusveil.mechanisms.risk import reader_guesses
 from corpusveil.storage import files
-from corpusveil.transforms.release.pages import Block, environment
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.word_attacks import BAYES_OPTIMAL, CONTENT_OPTIMAL
 from corpusveil_evaluate.report.findings import Example, Findings
+from corpusveil_evaluate.report.page import Block, environment
 from corpusveil_evaluate.statistics.statistic import GROUPS, Figure, Statistic, find, statistics
 
 LESS = "Difference from original: the mean of paired differences over seeds, with its 95 % interval."
@@ -50,7 +50,7 @@ def write_report(findings: Findings, folder: str, *, publishable: bool = False) 
 
 def render(findings: Findings) -> str:
     """Return the page."""
-    template = environment("corpusveil_evaluate.report", "release.html").get_template("release.html")
+    template = environment().get_template("release.html")
     first_of_models = reversed(findings.measures)
     released = {figure.name: figure for figure in first_of_models}
     examples = [
@@ -65,7 +65,7 @@ def render(findings: Findings) -> str:
     if guess is not None and every is not None:
         said = Guess(guess.value, guess.floor or 0.0, reader_guesses(guess.value, every.value, guess.floor or 0.0))
     return template.render(
-        findings=findings, examples=examples, picture=findings.picture, unchanged=released.get(UNCHANGED),
+        findings=findings, examples=examples, unchanged=released.get(UNCHANGED),
         tiles=[
             _tile(statistic, released)
             for group in GROUPS

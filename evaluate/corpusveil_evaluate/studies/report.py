@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from corpusveil import __version__
 from corpusveil.storage import files
-from corpusveil.transforms.release.pages import Block, render_blocks
+from corpusveil_evaluate.report.page import Block, render_blocks
 from corpusveil_evaluate.statistics.statistic import statistics
 from corpusveil_evaluate.studies.cells import Results, SeedMean, finite
 from corpusveil_evaluate.studies.claims import Check
