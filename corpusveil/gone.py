@@ -17,7 +17,6 @@ GONE: Mapping[str, str] = {
     "budget.risk_text": "the space has a table of what readers recover; 'corpusveil evaluate risk --text' makes one",
     "output.page": "the page is always written; remove it if nobody is to have it",
     "cv.epsilon_for_risk": "give cv.release(risk=0.5, key=key), which has .budget and .risk",
-    "verify --statement": "sign manifest.json itself, for instance by 'python -m sigstore sign'",
     "cv.audit_documents": "a document's guarantee is composed of those of its words; cv.audit checks these",
     "cv.DocumentFigure": "release.guarantee() has the pure bound, and docs/mathematics.md says what (ε, δ) adds",
     "cv.LengthGrid": "cv.release(store='en', epsilon=10, key=key) replaces whole texts, which hides length by law",

@@ -171,7 +171,7 @@ class TestAWrongColumn:
         path = tmp_path / "x.csv"
         for header, said in (
             ("id, text", "did you mean ' text'?"), ("id,Text\xa0", "did you mean 'Text\\xa0'?"),
-            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "tells Excel the separator"),
+            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "separator semicolon"),
         ):  # fmt: skip
             path.write_text(f"{header}\n1,{UNKNOWN}\n", encoding="utf-8")
             fails(ground.arguments(path, tmp_path / "out", "--keep", "id"), "bad-shards", said)
