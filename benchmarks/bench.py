@@ -15,15 +15,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks import denoise, inputs, job
+from benchmarks import inputs, job
 from benchmarks.figures import Clock, Row, Run, Side
 from benchmarks.report import RESULTS, Skipped, Table, load, machine, show
+from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.score import score_counts
 from corpusveil.jobs.local import Local
 
 ROUNDS = 1 if inputs.SMALLEST else 3
 TOKENS, ROW_TOKENS, ROW_WORDS = (64, 100, 20) if inputs.SMALLEST else (8_192, 100_000, 500)
-SHARDS_OF_TWO, SHARDS_OF_MODEL = (2, 1) if inputs.SMALLEST else (4, 2)
+SHARDS_OF_TWO, SHARDS_COUNTED = (2, 1) if inputs.SMALLEST else (4, 2)
 DOCUMENTS = 100 if inputs.SMALLEST else 100_000
 EPSILON, ROW_EPSILON = 10.0, 5.0
 CMP, NUMPY = "cmp, NumPy", "float32 NumPy"
@@ -150,10 +151,11 @@ def on_vectors() -> Iterator[Planned]:
 
 
 def collocations() -> Iterator[Planned]:
-    """Counting, tokenizing, and denoising by a model of the same counts."""
-    model, first = denoise.language(SHARDS_OF_MODEL), inputs.shards()[:1]
+    """Counting, and tokenizing by collocations of the same text."""
+    first, counts = inputs.shards()[:1], str(inputs.work() / "bench-counts")
+    count_corpus(inputs.shards()[:SHARDS_COUNTED], counts, Local(), CountOptions(3, 2))
     words, scored = inputs.words(first), str(inputs.work() / "bench-collocations")
-    score_counts(str(inputs.work() / "denoise-counts"), scored, Local())
+    score_counts(counts, scored, Local())
     yield Planned(
         "count 1- to 3-grams", "words", {"kind": "count", "shards": first}, "collections.Counter",
         {"kind": "counter", "shards": first}, words,
@@ -162,9 +164,6 @@ def collocations() -> Iterator[Planned]:
         "tokenize to collocations", "words", {"kind": "tokenize", "shards": first, "table": scored}, "plain copy",
         {"kind": "copy", "shards": first}, words,
     )  # fmt: skip
-    drawing = {"kind": "drawing", "at": inputs.space()}
-    ours = {"kind": "denoising", "at": inputs.space(), "model": model}
-    yield Planned("denoise", "words", ours, "privatizing the same", drawing)
 
 
 def at_large() -> Iterator[Planned]:

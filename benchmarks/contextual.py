@@ -17,12 +17,13 @@ import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import is_artifact
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.terms import joint_terms
 
@@ -32,7 +33,7 @@ MADE = {"without grammar": (None, "improved", None), "plain": (0.0, "greedy", No
 
 @functools.cache
 def model() -> LanguageModel:
-    return cv.load_model("en")
+    return load_model("en")
 
 
 @functools.cache

@@ -21,12 +21,11 @@ from typing import Any, Self
 import pyarrow as pa
 
 import corpusveil as cv
-from benchmarks import baselines, denoise, inputs
+from benchmarks import baselines, inputs
 from benchmarks import ledger as ledgers
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.language.denoise import Search
 from corpusveil.recognizers.registry import make
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.storage.documents import Documents
@@ -158,30 +157,6 @@ def tokenize(shards: list[str], table: str) -> Callable[[str], dict[str, Any]]:
     return run
 
 
-def denoising(at: str, model: str) -> Callable[[str], dict[str, Any]]:
-    """Prepare a search whose candidates are found and whose machine code is compiled."""
-    drawn = denoise.draw(cv.load_space(at), 1.0)
-    search, tokens, _ = denoise.search(drawn, cv.load_model(model), Search())
-    search()
-
-    def run(_: str) -> dict[str, Any]:
-        search()
-        return {"items": tokens}
-
-    return run
-
-
-def drawing(at: str) -> Callable[[str], dict[str, Any]]:
-    """Prepare privatizing the documents that ``denoising`` searches."""
-    drawn = denoise.draw(cv.load_space(at), 1.0)
-
-    def run(_: str) -> dict[str, Any]:
-        drawn.again()
-        return {"items": drawn.originals.size}
-
-    return run
-
-
 def spans(at: str, shard: str, recognizer: str) -> Callable[[str], dict[str, Any]]:
     """Prepare finding spans in texts of a shard, or where ``recognizer`` is empty, privatizing them by the kernel."""
     with gzip.open(shard) as file:
@@ -254,8 +229,6 @@ KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "replace": replace,
     "count": count,
     "tokenize": tokenize,
-    "denoising": denoising,
-    "drawing": drawing,
     "masking": masking,
     "spans": spans,
     "passages": passages,

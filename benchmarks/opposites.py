@@ -22,11 +22,12 @@ import pyarrow as pa
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Table
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.transforms.release.risk import epsilon_at
+from corpusveil_evaluate.readers.ngrams.denoise import MARGIN, Denoiser, Search
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
 
 FILE = inputs.ROOT / "benchmarks" / "opposites.tsv"
 EPSILONS, RISK, DRAWN, RANKS = (6, 8, 10, 12, 14), 0.5, 1 if inputs.SMALLEST else 5, 250
@@ -120,7 +121,7 @@ def shown(shares: Any) -> str:
 
 def by_words(table: Table) -> None:
     """Add rows of words, drawn and denoised."""
-    model, law = cv.load_model("en"), cv.RingGeometric(cv.load_space("en"))
+    model, law = load_model("en"), cv.RingGeometric(cv.load_space("en"))
     at = epsilon_at(law, RISK, cv.TextPolicy())
     denoiser = Denoiser(law, cv.Budget(at.epsilon), cv.TextPolicy(), model, Search(margin=MARGIN))
     texts = [text for _, *both in pairs() for text in both]

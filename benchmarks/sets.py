@@ -8,20 +8,18 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 from scipy import stats
 
 import corpusveil as cv
 from benchmarks import contextual, inputs
-from corpusveil.language.denoise import Denoiser, Search
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
-from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
+from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.statistics.words_back import flipped, words_back
@@ -136,7 +134,7 @@ def held_out(source: str) -> list[str]:
 
 def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: float, drawn: list[str]) -> list[str]:
     denoiser = Denoiser(law, cv.Budget(epsilon), policy, contextual.model(), Search(margin=margin))
-    return list(denoiser.privatize(Documents(pa.array(drawn), []))[0].to_pylist())
+    return denoiser.readable(drawn)
 
 
 def figures(sample: Sample, texts: list[str], space: Space) -> dict[str, float]:

@@ -20,9 +20,9 @@ import corpusveil as cv
 from benchmarks import inputs, stores
 from benchmarks.report import Table
 from benchmarks.sets import Linear, Sample, figures, learned, readable, sampled
-from corpusveil.language.denoise import MARGIN
 from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
+from corpusveil_evaluate.readers.ngrams.denoise import MARGIN
 from corpusveil_evaluate.utility.text_classifiers import Remembered
 
 EPSILONS, RISKS, PERS = (6.0, 8.0, 10.0, 12.0, 14.0), (0.3, 0.5, 0.7), ("document", "sentence")

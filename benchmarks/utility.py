@@ -47,8 +47,8 @@ from benchmarks.sets import (
     sampled,
 )  # fmt: skip
 from corpusveil.errors import DataError
-from corpusveil.language.denoise import MARGIN
 from corpusveil.mechanisms import Mechanism
+from corpusveil_evaluate.readers.ngrams.denoise import MARGIN
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.utility.text_classifiers import Remembered

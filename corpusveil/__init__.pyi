@@ -17,9 +17,6 @@ from corpusveil.errors import WorkError as WorkError
 from corpusveil.jobs.beam import Beam as Beam
 from corpusveil.jobs.local import Local as Local
 from corpusveil.jobs.spark import Spark as Spark
-from corpusveil.language.context_risk import ContextRisk as ContextRisk
-from corpusveil.language.context_risk import context_risk as context_risk
-from corpusveil.language.model import load_model as load_model
 from corpusveil.ledger.summary import Ledger as Ledger
 from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
 from corpusveil.ledger.summary import LedgerSummary as LedgerSummary
@@ -34,8 +31,6 @@ from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential a
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric as DiffractorGeometric
 from corpusveil.mechanisms.mahalanobis import Mahalanobis as Mahalanobis
 from corpusveil.mechanisms.ring_geometric import RingGeometric as RingGeometric
-from corpusveil.mechanisms.risk import WordRisk as WordRisk
-from corpusveil.mechanisms.risk import word_risk as word_risk
 from corpusveil.mechanisms.santext import SanText as SanText
 from corpusveil.mechanisms.syntf import SynTf as SynTf
 from corpusveil.mechanisms.tem import Tem as Tem
@@ -46,9 +41,7 @@ from corpusveil.passages.passage_exchange import PassageExchange as PassageExcha
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
 from corpusveil.pipelines.python_calls import compare as compare
-from corpusveil.pipelines.python_calls import demo_model as demo_model
 from corpusveil.pipelines.python_calls import demo_space as demo_space
-from corpusveil.pipelines.python_calls import denoise as denoise
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
@@ -65,7 +58,6 @@ from corpusveil.transforms.columns import expr as expr
 from corpusveil.transforms.columns import register_sql as register_sql
 from corpusveil.transforms.identities import RowNumbers as RowNumbers
 from corpusveil.transforms.release.corpus import Outcome as Outcome
-from corpusveil.transforms.release.denoise_corpus import candidates as candidates
 from corpusveil.transforms.release.passage_release import PassageRelease as PassageRelease
 from corpusveil.transforms.release.planning import Forecast as Forecast
 from corpusveil.transforms.release.release import Release as Release
@@ -94,7 +86,6 @@ __all__ = [
     "Budget",
     "Cmp",
     "Collocations",
-    "ContextRisk",
     "CorpusveilError",
     "CountOptions",
     "CusText",
@@ -135,7 +126,6 @@ __all__ = [
     "Verification",
     "VickreyCmp",
     "VickreyMahalanobis",
-    "WordRisk",
     "WorkError",
     "__version__",
     "audit",
@@ -143,19 +133,14 @@ __all__ = [
     "audit_held_out",
     "build_space",
     "build_store",
-    "candidates",
     "compare",
     "content_weights",
-    "context_risk",
     "count_corpus",
-    "demo_model",
     "demo_space",
-    "denoise",
     "evaluate_release",
     "expr",
     "hold_out",
     "load_collocations",
-    "load_model",
     "load_space",
     "load_store",
     "masker",
@@ -174,6 +159,5 @@ __all__ = [
     "tokenize_corpus",
     "train_vectors",
     "verify",
-    "word_risk",
     "write_report",
 ]

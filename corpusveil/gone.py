@@ -24,6 +24,12 @@ GONE: Mapping[str, str] = {
     "privatize --pad": "whole texts by passages ({store.path}, {budget.per} document) hide length by law",
     "privatize --length-epsilon": "whole texts by passages ({store.path}, {budget.per} document) hide length by law",
     "cv.EpsilonAtRisk": "cv.release(risk=0.5, key=key).risk says what a risk chose",
+    "cv.denoise": "'corpusveil evaluate denoise' and corpusveil_evaluate.readers.denoise say what a reader reads",
+    "cv.load_model": "corpusveil_evaluate.readers has load_model",
+    "cv.demo_model": "corpusveil_evaluate.readers has load_model",
+    "cv.candidates": "corpusveil_evaluate.readers.denoise reads the texts of a release",
+    "cv.word_risk": "corpusveil_evaluate.readers.ngrams.word_risk has it",
+    "cv.context_risk": "'corpusveil evaluate risk' measures it",
 }
 """What replaces a name, as in "NAME: this is gone; …".
 

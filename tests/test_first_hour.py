@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import html
-import json
 import os
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import corpusveil as cv
 from corpusveil.cli import demonstration
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.pipelines import artifacts
-from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.watch import Watch
-from corpusveil.spaces.installed import located
 from corpusveil.transforms.release.risk import epsilon_at
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
+from corpusveil_evaluate.readers.ngrams.word_risk import word_risk
 from scripts import readme_output
 from tests.calls import refused
 from tests.test_documentation import blocks
@@ -80,9 +75,9 @@ class TestTheReadme:
             f"(of dialogue, {of_dialogues:.0%}) and {unlike:.0%} of"
         )
         assert shares in said
-        assert f"without the release, {cv.word_risk(mechanism, 1.0).content.blind:.1%}" in said
+        assert f"without the release, {word_risk(mechanism, 1.0).content.blind:.1%}" in said
         every, content = re.findall(r"at most ([\d.]+) %", (ROOT / "docs" / "guarantees.md").read_text())
-        (top,) = (rung for rung in cv.reader_ladder(mechanism, 1.0, cv.demo_model(), dial=False).rungs if rung.bound)
+        (top,) = (rung for rung in cv.reader_ladder(mechanism, 1.0, load_model("en"), dial=False).rungs if rung.bound)
         assert top.cells[1:3] == (f"at most {every} %", f"at most {content} %")
 
 
@@ -130,30 +125,6 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
     assert f"ε = {risky:.4g}" in (ROOT / "docs/tutorial.md").read_text()
 
 
-@pytest.mark.nightly
-def test_python_of_readable_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the artifacts that it names: counts of the bundled text, its space, its model, and a release."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in public_texts()))
-    flow = {"input": [str(tmp_path / "public.jsonl")], "counts": str(tmp_path / "counts"), "max_n": 1}
-    artifacts.count(Settings.model_validate({"collocations": flow}), Watch())
-    shutil.copytree(located("en", "space"), "spaces/balanced")
-    shutil.copytree(located("en", "model"), "models/public")
-    space = cv.load_space("spaces/balanced")
-    Path("notes.txt").write_text("the river was cold\n")
-    cv.privatize_corpus(
-        "notes.txt", "released", cv.Release(cv.RingGeometric(space), cv.Budget(1), key=cv.Key.generate())
-    )
-    few = [space.id(word) for word in ("river", "cold", "road", "nurse")]
-    names: dict[str, Any] = {"cv": cv, "vectors": cv.Vectors(["river", "cold", "road", "nurse"], space.vectors[few])}
-    names["counts"] = np.arange(1, 5)
-    for block in blocks("docs/readable.md"):
-        if "transformers" not in block:
-            exec(compile(block, "readable", "exec"), names)
-    assert Path("readable/manifest.json").exists()
-    assert {"row", "text", "places"} <= set(names["table"].column_names)
-
-
 def test_the_examples_of_spans_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -176,4 +147,4 @@ def test_the_examples_of_spans_run(
 def test_no_page_has_python_that_nobody_runs() -> None:
     """Here, or in test_documentation.py."""
     pages = {path.stem for path in (ROOT / "docs").glob("*.md") if "```python" in path.read_text()}
-    assert pages == {"choosing-the-unit", "frames", "python", "streaming", "readable", "spaces", "spans", "tutorial"}
+    assert pages == {"choosing-the-unit", "frames", "python", "streaming", "spaces", "spans", "tutorial"}

@@ -37,8 +37,7 @@ def show(
 
     With --unit, show the spending of one unit, such as one customer.
 
-    For the folder of a release, show its name in ledgers; for a denoised release, which spends nothing, show its
-    source.
+    For the folder of a release, show its name in ledgers.
 
     Example: corpusveil ledger show s3://bucket/ledger
 

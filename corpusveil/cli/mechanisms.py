@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.errors import ConflictError, NoClosedForm, UserError
+from corpusveil.errors import ConflictError, UserError
 
 COMMAND = ("mechanisms", "List the mechanisms, or explain one.")
 
@@ -101,7 +101,7 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
     for epsilon in sorted(set(epsilons)):
         try:
             plain = mechanism.guarantee(epsilon).plain_ldp
-            unchanged = _unchanged(mechanism, epsilon)
+            unchanged = mechanism.retention(epsilon)
         except UserError as error:
             refusal = error
         else:
@@ -110,13 +110,3 @@ def _table(mechanism: Mechanism, epsilons: Sequence[float]) -> None:
         raise refusal
     print(f"\nin this space ({len(mechanism.space):,} words):")
     Console().print(table)
-
-
-def _unchanged(mechanism: Mechanism, epsilon: float) -> float:
-    """Return the share of unchanged words, weighted by public counts if the mechanism has an exact law."""
-    from corpusveil.mechanisms.risk import word_risk
-
-    try:
-        return word_risk(mechanism, epsilon, estimate=False).unchanged
-    except NoClosedForm:
-        return mechanism.retention(epsilon)

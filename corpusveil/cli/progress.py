@@ -16,7 +16,8 @@ from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
-from corpusveil.storage.records import Beat, Claim, Records, Shard
+from corpusveil.storage.corpus import Claim
+from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
 
@@ -130,10 +131,6 @@ class Terminal(Watch):
 
     def warn(self, line: str) -> None:
         print(line, file=sys.stderr)
-
-    def confide(self, line: str) -> None:
-        if sys.stderr.isatty():
-            print(line, file=sys.stderr)
 
     def stage(self, name: str, folder: str, tasks: int) -> contextlib.AbstractContextManager[None]:
         began = time.monotonic()

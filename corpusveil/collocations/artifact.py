@@ -23,7 +23,7 @@ _MADE_BY = {
     "collocations": "score",
     "tokens": "tokenize",
     "vectors": "train",
-    "model": "model",
+    "model": "evaluate model",
     "store": "store",
 }
 

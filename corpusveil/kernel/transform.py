@@ -1,4 +1,4 @@
-"""What a shard job, a frame or a bundle applies to documents: the word kernel, the passage kernel, and the denoiser."""
+"""What a shard job, a frame or a bundle applies to documents: the word kernel and the passage kernel."""
 
 from __future__ import annotations
 

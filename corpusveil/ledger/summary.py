@@ -33,8 +33,9 @@ from corpusveil.ledger.entries import About, Entry, EntryStore
 from corpusveil.ledger.questions import Books, Line, connected
 from corpusveil.ledger.units import CONTENT, Unit, fingerprints, units_of
 from corpusveil.storage import files
+from corpusveil.storage.corpus import Claim
 from corpusveil.storage.inputs import Address, addresses
-from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
+from corpusveil.storage.records import RUN_VERSION, Records, Shard
 
 
 @dataclass(frozen=True, slots=True)

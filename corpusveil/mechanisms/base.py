@@ -167,19 +167,6 @@ class Mechanism(abc.ABC):
         """Return the distance of the paper's claim, float64 [V]; overridden if it is not that of the guarantee."""
         return self.distances(word, epsilon)
 
-    def best_guess(
-        self,
-        epsilon: float,  # noqa: ARG002
-        words: Int64,  # noqa: ARG002
-        shares: Float64,  # noqa: ARG002
-    ) -> tuple[Float64, Float64] | None:
-        """Return how often the best guess from each output is right, float64 [m, V], and how often each input stays.
-
-        ``words`` int64 [W] are the inputs, and ``shares`` float64 [m, W] how much each counts for each of m readers.
-        None, the default: ``word_risk`` takes the law of each.
-        """
-        return None
-
     @abc.abstractmethod
     def retention(self, epsilon: float) -> float:
         """Return the probability that a word stays unchanged (the mean over the vocabulary if it varies)."""

@@ -17,7 +17,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Bool, Float64, Int32, Int64, Integers, UInt64
+from corpusveil.arrays import Float64, Int32, Integers, UInt64
 from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Mechanism, by_epsilon, check_fraction, check_whole
@@ -104,55 +104,6 @@ class OnLists(Mechanism):
             law = self.position_weights(int(position[word]), epsilon)
             out[order] += law.astype(np.float64) / weights.TOTAL / len(self.space.lists)
         return out
-
-    def chances(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        """Return ``P[input, output]`` of words, as in ``distribution``; broadcast."""
-        total = sum(self.cells(place[inputs], place[outputs], epsilon) for place in self.space.positions)
-        return np.asarray(total / len(self.space.lists))
-
-    def best_guess(self, epsilon: float, words: Int64, shares: Float64) -> tuple[Float64, Float64] | None:
-        """Return both on a single list, whose law is that of a few steps, the likelier the nearer; None on several."""
-        if len(self.space.lists) > 1:
-            return None
-        (order,), (place,), at = self.space.lists, self.space.positions, np.arange(len(self.space))
-        counted = np.zeros((len(shares), at.size))
-        counted[:, place[words]] = shares
-        best, steps = np.zeros_like(counted), self._steps(epsilon).tolist()
-        if len(steps) < at.size:
-            best += (counted * self.outside(epsilon)[order]).max(axis=1, keepdims=True)
-        for step in steps:
-            outputs = at[:1] if self.shape == "ring" else at  # on a ring all have the same law
-            law = self.cells((outputs + step) % at.size, outputs, epsilon)
-            np.maximum(best, np.roll(counted, -step, axis=1) * law, out=best)
-        return best[:, place], self.cells(at, at, epsilon)[place[words]]
-
-    def outside(self, epsilon: float) -> Float64:
-        """Return the probability that each word gives one particular cell out of reach; float64 [V]."""
-        size = len(self.space)
-        total = sum(self.cells(place, (place + size // 2) % size, epsilon) for place in self.space.positions)
-        return np.asarray(total / len(self.space.lists))
-
-    def near(self, outputs: Integers, epsilon: float) -> Int64:
-        """Return the words within reach of each output on any list, int64 [U, W]; -1 for padding and repeated words."""
-        size, steps = len(self.space), self._steps(epsilon)
-        neighbors: list[Int64] = []
-        for number, (order, place) in enumerate(zip(self.space.lists, self.space.positions, strict=True)):
-            words = order[(place[outputs][:, None] + steps) % size].astype(np.int64)
-            neighbors.append(np.where(self.in_reach(words, outputs[:, None], epsilon, number), -1, words))
-        return np.concatenate(neighbors, axis=1)
-
-    def _steps(self, epsilon: float) -> Int64:
-        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
-        return np.arange(-reach, min(reach, size - reach - 1) + 1)
-
-    def in_reach(self, inputs: Integers, outputs: Integers, epsilon: float, lists: int | None = None) -> Bool:
-        """Say which words are within reach of outputs on any of the first lists, or of all; broadcast."""
-        size, reach = len(self.space), min(self.reach(epsilon), len(self.space) // 2)
-        inside = np.zeros(np.broadcast_shapes(inputs.shape, outputs.shape), dtype=np.bool_)
-        for place in self.space.positions[:lists]:
-            gaps = np.abs(place[inputs].astype(np.int64) - place[outputs])
-            inside |= np.minimum(gaps, size - gaps) <= reach
-        return inside
 
     def apart(self, gaps: Float64, epsilon: float) -> Float64:  # noqa: ARG002 - where it is truncated
         """Return the distance of positions that are ``gaps`` apart. Here: on a path."""

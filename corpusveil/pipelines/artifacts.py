@@ -1,4 +1,4 @@
-"""From public text to artifacts: n-gram counts, collocations, tokens, models, word vectors, spaces and stores."""
+"""From public text to artifacts: n-gram counts, collocations, tokens, word vectors, spaces and stores."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.errors import UnsetError
-from corpusveil.language import modelling
 from corpusveil.passages.build import build_store
 from corpusveil.passages.encoder import OtherVectors
 from corpusveil.passages.store import Store
@@ -111,19 +110,6 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
         f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}; "
         f"{time.monotonic() - began:.1f} s"
     )
-    return made
-
-
-def build_model(settings: Settings, watch: Watch) -> dict[str, Any]:
-    """Make the language model of the counts; return its description."""
-    chosen, began = needed(settings.model, "model"), time.monotonic()
-    counts, output = _place(settings, "counts"), chosen.path
-    with said_when_made(output, watch):
-        made = modelling.build_model(
-            counts, output, settings.engine.make(), chosen.min_count, sample=chosen.sample, watch=watch.stage
-        )
-    sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
-    watch.say(f"{output}: {sizes}; {time.monotonic() - began:.1f} s\nsha256 {made['digest']}")
     return made
 
 

@@ -92,17 +92,6 @@ FLOWS = (
         wanted=("collocations.input", "collocations.tokens"),
         artifact="collocations.tokens", reads="collocations.input"),
     Flow(
-        "model", "Make a language model from n-gram counts.",
-        """Make a language model from n-gram counts: Kneser-Ney trigrams, which 'denoise' reads.
-
-        Example: corpusveil model --counts counts/c4 --output models/c4 --min-count 2
-        """,
-        "corpusveil.pipelines.artifacts:build_model", """
-        collocations: counts!
-        model: * path!=output
-        engine: name=engine workers master""",
-        wanted=("model.path",), artifact="model.path"),
-    Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.
 
@@ -149,17 +138,6 @@ FLOWS = (
         engine: * name=engine options=--
         output: * path!=output""",
         wanted=("output.path",)),
-    Flow(
-        "denoise", "Make a release readable, with a model of public text.",
-        """Replace a release's words by their likeliest originals. Reads no private data and spends nothing.
-
-        Example: corpusveil denoise released --space spaces/c4 --model models/c4 --output readable
-        """,
-        "corpusveil.pipelines.language:denoise", """
-        space: path!=space
-        denoise: * release!= path!=output
-        engine: name=engine workers master""",
-        wanted=("denoise.path",)),
 )
 # fmt: on
 """The flows of this package, in the order of a run."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from corpusveil.display import several
 from corpusveil.errors import CapError, listed
@@ -17,13 +16,9 @@ from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import page_of
-from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import count_duplicates, forecast
-from corpusveil.transforms.release.release import AnyRelease, Release
-from corpusveil.transforms.release.statement import NOT_PRIVATE, in_brief
-
-NEARLY_ALL = 0.9
-EXAMPLE_LENGTHS = (10, 100, 1000)
+from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 
 def run(settings: Settings, watch: Watch | None = None, *, debug: bool = False, explain: bool = False) -> Outcome:
@@ -72,8 +67,6 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
-    if settings.denoise is not None:
-        watch.say(f"{settings.denoise.path}: denoised from this release; that spends nothing, and no ledger counts it")
     if duplicates:
         watch.say(count_duplicates(plan.run.reads).sentence())
     if made.refused is not None:
@@ -82,8 +75,8 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
 
 def _note(plan: Plan, watch: Watch) -> None:
     """Say what the plan's settings mean: the epsilon of a risk, and the key of an output without one."""
-    if plan.run.release.risk is not None:
-        watch.say(plan.run.release.risk.sentence())
+    for line in plan.run.release.remarks():
+        watch.say(line)
     if (own := plan.own_key) is not None:
         said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
         watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")
@@ -121,9 +114,6 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.warn(f"warning: {rows} set aside in the private records.")
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
-    if isinstance(plan.run.release, Release):
-        words = f"{counts.privatized:,} of the tokens are replaced words"
-        watch.confide(f"{words} (private; a ledger counts these).")
     if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
         copies = "copies, and " if plan.run.release.duplicates == "drop" else ""
         documents = several(counts.dropped, "document was", "documents were")
@@ -145,48 +135,18 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
 
 
 def announce(release: AnyRelease, watch: Watch, *, explain: bool = False) -> None:
-    """Print the expected share of unchanged words, the guarantee and the disclosures; with ``explain`` in full.
+    """Print what the law makes of a text, the guarantee and the disclosures; with ``explain`` in full.
 
     Without a guarantee, always print why there is none.
     """
     if release.key.test:
         watch.warn(NOT_PRIVATE)
-    if isinstance(release, PassageRelease):
-        guarantee = release.guarantee()
-        watch.say(release.law())
-        watch.say(f"Guarantee: {release.in_brief()}")
-        for line in guarantee.notes if explain else ():
-            watch.say(f"- {line}")
-        watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
-        return
-    mechanism, budget = release.mechanism, release.budget
-    if budget.per == "token":
-        share = mechanism.retention(budget.epsilon)
-        watch.say(f"Expected share of known words that are unchanged: {share:.1%}")
-    else:
-        share, examples = _shares_by_length(release)
-        watch.say(f"Expected share of known words that are unchanged, by the words of a document: {examples}")
-    if share > NEARLY_ALL:
-        watch.warn(
-            f"warning: at epsilon {budget.epsilon:.4g} nearly all known words are unchanged. Did you mean passages "
-            "(store en), or a risk, such as 0.5?"
-        )
+    watch.say(release.law())
     guarantee = release.guarantee()
     if guarantee.holds:
-        watch.say(f"Guarantee: {in_brief(guarantee.plain_ldp, budget.epsilon, budget.per)}")
+        watch.say(f"Guarantee: {release.in_brief()}")
     for line in guarantee.notes if explain or not guarantee.holds else ():
         watch.say(f"- {line}")
     watch.say(f"Disclosed: {'; '.join(guarantee.disclosed)}.")
     if guarantee.holds and not explain:
         watch.say("Every condition is in the manifest, as guarantee_in_words.")
-
-
-def _shares_by_length(release: Release) -> tuple[float, str]:
-    """Return the largest share of unchanged words in documents of some lengths, and all shares in words."""
-    import numpy as np
-
-    budget = release.budget
-    lengths: Any = np.array(EXAMPLE_LENGTHS)
-    shares = budget.shares(lengths)
-    stay = [release.mechanism.retention(float(value)) for value in shares]
-    return max(stay), ", ".join(f"{k:.1%} of {n}" for k, n in zip(stay, EXAMPLE_LENGTHS, strict=True))

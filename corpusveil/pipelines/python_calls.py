@@ -3,29 +3,24 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from os import PathLike
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
-from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
     BadTypeError,
     BadValueError,
     ConflictError,
     DataError,
     UnknownError,
-    UnsetError,
     UserError,
     nearest,
     of_other_type,
 )
 from corpusveil.jobs.local import Local
-from corpusveil.language.denoise import Search
-from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
@@ -40,16 +35,13 @@ from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import Address, addresses
-from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import ShardTask
 from corpusveil.transforms.frames import frame_of
-from corpusveil.transforms.release import denoise_corpus
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release.release import AnyRelease, Release, require_release
-from corpusveil.transforms.table import chunks_of, denoise_frame, plain_texts
+from corpusveil.transforms.release.release import AnyRelease, require_release
+from corpusveil.transforms.table import chunks_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
@@ -289,45 +281,6 @@ def _engine(engine: Engine | None) -> Engine:
     return engine
 
 
-@overload
-def denoise(
-    release: str, output: str, *, space: Space, model: LanguageModel, collocations: Collocations | None = ...,
-    search: Search | None = ..., engine: Engine | None = ...,
-    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = ...,
-) -> denoise_corpus.Denoised: ...  # fmt: skip
-
-
-@overload
-def denoise(
-    release: T, output: Release, *, text: str = ..., model: LanguageModel | None = ..., search: Search | None = ...,
-) -> T: ...  # fmt: skip
-
-
-def denoise(release: Any, output: Any, *, text: str = "text", **given: Any) -> Any:
-    """Denoise a release in a folder into another folder, or a frame of private texts by its ``Release``.
-
-    ``denoise(folder, output, space=…, model=…)`` is what ``corpusveil denoise`` does. ``denoise(frame, release)``
-    returns the likeliest originals of the private texts of a list, a column or a frame (its column ``text``), in the
-    type that was given, with all other columns; ``model`` is by default that of the package of the release's space. It
-    reads mechanism, space, budget and policy of the release, and never its key: any reader can do the same.
-
-    Of a folder, pass the ``space`` and ``collocations`` that the release was made with, and a ``model`` of public text.
-    Without a ``search``, words are the likeliest, and rare ones stay within a margin. A repeated call resumes. Raises
-    UserError if the release is incomplete, was made with another space or collocations, or has no law that a reader
-    knows, or if the output has something else.
-    """
-    if isinstance(output, Release):
-        return denoise_frame(release, output, text, **given)
-    if isinstance(output, PassageRelease):
-        raise ConflictError("denoise: a passage is public text, of which no word was drawn, so none can be denoised.")
-    if not isinstance(release, (str, PathLike)):
-        raise of_other_type("denoise", output, "a frame and the release by words that drew it, or two folders")
-    for name in ("space", "model"):
-        if name not in given:
-            raise UnsetError(f"denoise: {name} is missing; give that of the release, as cv.load_{name}(URL).")
-    return denoise_corpus.denoise(files.as_text(release), files.as_text(output), **given)
-
-
 def demo_space() -> Space:
     """Return the space ``en`` of the package corpusveil-space-en: 57,701 words of general English.
 
@@ -337,8 +290,3 @@ def demo_space() -> Space:
     Raises UserError where the package is missing, or other users may write to the cache folder.
     """
     return load_space(SCHEME + ENGLISH)
-
-
-def demo_model() -> LanguageModel:
-    """Return a language model of the text of ``cv.demo_space``, for denoising; of the same package."""
-    return load_model(SCHEME + ENGLISH)

@@ -133,8 +133,8 @@ def records_of(output: OutputSettings) -> str:
 
 
 def refuse_published(settings: Settings) -> None:
-    """Raise UserError if a folder that is published has, or lies in, something that is not for the public."""
-    output, ledger, denoise = needed(settings.output, "output"), settings.ledger, settings.denoise
+    """Raise UserError if the output has, or lies in, something that is not for the public."""
+    output, ledger = needed(settings.output, "output"), settings.ledger
     folders = ("the ledger", "the private records")
     private: dict[str, Iterable[str | None]] = {
         "the private records": [records_of(output)],
@@ -143,7 +143,6 @@ def refuse_published(settings: Settings) -> None:
         "the file of terms": map(terms_path, settings.spans.find),
         "the ledger": [] if ledger is None else [ledger.path],
     }
-    for public in (output.path, *([] if denoise is None else [denoise.path])):
-        for what, addresses in private.items():
-            for address in filter(None, addresses):
-                refuse_nested(address, what, public, whole=what in folders)
+    for what, addresses in private.items():
+        for address in filter(None, addresses):
+            refuse_nested(address, what, output.path, whole=what in folders)

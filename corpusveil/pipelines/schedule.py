@@ -37,9 +37,10 @@ from corpusveil.pipelines.settings import needed
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files, formats, lease
+from corpusveil.storage.corpus import Claim
 from corpusveil.storage.failures import failing
 from corpusveil.storage.inputs import InputShard, find_shards, root_of
-from corpusveil.storage.records import Claim, Line, Record, Records, Shard
+from corpusveil.storage.records import Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
 from corpusveil.transforms.release.release import AnyRelease, differences, named
@@ -213,7 +214,7 @@ class Schedule:
         """Return the paths of a run's shards; none without a sound claim."""
         with contextlib.suppress(BadRecordError):
             claim = self.records.read(f"{name}/run.json", Claim)
-            return [] if claim is None else claim.input
+            return [] if claim is None else list(claim.claimed["inputs"])
         return []
 
     def shards_of(self, name: str, look: Look) -> tuple[InputShard, ...]:

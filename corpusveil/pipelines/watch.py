@@ -19,9 +19,6 @@ class Watch:
     def warn(self, line: str) -> None:
         """Receive a line about the current work, or a warning."""
 
-    def confide(self, line: str) -> None:
-        """Receive a line about the corpus that is only for a terminal, never for a log."""
-
     stage: Callable[[str, str, int], AbstractContextManager[Any]] | None = None
     """Shows a stage while it lasts: its name, and how many of its tasks have a record in a folder."""
     shards: Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None = None

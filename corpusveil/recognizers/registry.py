@@ -108,6 +108,14 @@ def terms_path(name: str | Function) -> str | None:
     return name.removeprefix(_TERMS) if name.startswith(_TERMS) or is_path else None
 
 
+def lists(find: Sequence[str | Function]) -> list[str]:
+    """Return a sentence about each file of terms: how many it has, and the kinds that a release shows."""
+    from corpusveil.recognizers.terms import ListedTerms
+
+    paths = [path for name in find if (path := terms_path(name)) is not None]
+    return [f"{path}: {ListedTerms.of_bytes(files.read_bytes(path), path).summary}." for path in paths]
+
+
 def content(name: str | Function) -> bytes | None:
     """Return the bytes of a file of terms; None for any other recognizer."""
     return None if (path := terms_path(name)) is None else files.read_bytes(path)
@@ -129,8 +137,7 @@ def name_of(recognizer: str | Function) -> str:
 @functools.cache
 def _imported(name: str) -> Declared | Function:
     """Return the recognizer at MODULE:OBJECT; the working folder is searched last."""
-    if os.getcwd() not in sys.path:
-        sys.path.append(os.getcwd())
+    sys.path.append(os.getcwd())
     try:
         named = pkgutil.resolve_name(name)
     except PackageError:
@@ -140,6 +147,8 @@ def _imported(name: str) -> Declared | Function:
             f"{name}: this recognizer cannot be imported here ({type(error).__name__}); install its module, or put it "
             "into the working folder."
         ) from None
+    finally:
+        sys.path.remove(os.getcwd())
     if not callable(named) and not isinstance(named, Declared):
         raise UnknownError(f"{name}: this is no function; name one that takes a list of texts.")
     recognizer: Declared | Function = named

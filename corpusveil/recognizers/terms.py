@@ -1,7 +1,12 @@
-"""A file of terms, one a line, ``KIND<TAB>TERM`` or just ``TERM`` (of kind ``name``): found in any case, as words."""
+"""A file of terms, one a line, ``KIND<TAB>TERM`` or just ``TERM`` (of kind ``name``): found in any case, as words.
+
+The form is strict, since a list in another form would mask nothing, or write what it has as kinds into the release: no
+line has more than one tab, quotes, brackets, semicolons or commas but before a blank, and there are few kinds.
+"""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -9,6 +14,10 @@ from corpusveil.errors import BadRowError, DataError, PackageError
 from corpusveil.text.folding import composed_text, folded
 from corpusveil.text.languages import UNSPACED
 from corpusveil.text.spans import KIND
+
+MOST_KINDS = 20
+_OF_OTHER_FORMS = re.compile(r"[\x00-\x1f\"“”«»;|{}\[\]<>=]|,(?! )|^,|,$")
+"""What no term has: a mark of CSV, JSON or markup."""
 
 
 def _is_word(letter: str) -> bool:
@@ -58,13 +67,27 @@ class ListedTerms:
             except UnicodeDecodeError:
                 raise BadRowError(f"{url}, row {row}: this is not valid UTF-8; convert the file to UTF-8.") from None
             kind, term = kind if tab else "name", term.strip()
-            if (tab and not term) or not KIND.fullmatch(kind) or (term and not _same(term)):
-                raise BadRowError(f"{url}, row {row}: give a term, or a kind such as 'name', a tab and a term.")
+            is_term = not term or (_same(term) and not _OF_OTHER_FORMS.search(term))
+            if (tab and not term) or not KIND.fullmatch(kind) or not is_term:
+                raise BadRowError(
+                    f"{url}, row {row}: give a term, or a kind such as 'name', a tab and a term; without quotes, "
+                    "brackets, semicolons and other columns."
+                )
             if term:
                 terms[kind, term] = None
         if not terms:
             raise DataError(f"{url}: there are no terms in this file; give one a line.")
+        if (number := len({kind for kind, _ in terms})) > MOST_KINDS:
+            raise DataError(
+                f"{url}: {number:,} different kinds stand before the tabs, and a release shows them; give at most "
+                f"{MOST_KINDS}, such as 'name', or terms alone."
+            )
         return cls(tuple(terms))
+
+    @property
+    def summary(self) -> str:
+        """How many terms there are of which kinds, as a release shows the kinds; in words."""
+        return f"{len(self.terms):,} terms, masked by their kind: {', '.join(sorted({kind for kind, _ in self.terms}))}"
 
     def __call__(self, texts: list[str]) -> list[list[tuple[int, int, str]]]:
         return [self._found(text) for text in texts]

@@ -1,8 +1,7 @@
-"""Spaces and language models by name: archives that packages install, found by their entry points and unpacked once.
+"""Spaces by name: archives that packages install, found by their entry points and unpacked once.
 
 The package that a line names holds ``space.zip`` and ``space.zip.sha256``, as ``sha256sum`` writes it (docs/spaces.md).
-The archive has a folder ``space``, and perhaps ``model`` or, in its place, ``counts`` of which the model is made when
-it is first asked for: counts take a third of the model. ``collocations`` is the table of the same text::
+The archive has a folder ``space``, and perhaps ``counts`` and ``collocations`` of the same text::
 
     [project.entry-points."corpusveil.spaces"]
     en = "corpusveil_space_en"
@@ -14,7 +13,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import os
-import pkgutil
 import re
 import shutil
 import zipfile
@@ -27,7 +25,6 @@ from corpusveil.errors import ArtefactError, NotMadeError, PackageError, nearest
 from corpusveil.ownership import refuse_others
 from corpusveil.registry import Registry
 from corpusveil.storage import files, home
-from corpusveil.waiting import waiting
 
 SPACES: Registry[Any] = Registry("space")
 SCHEME = "space://"
@@ -35,7 +32,7 @@ SCHEME = "space://"
 ENGLISH, DEMO = "en", "demo"
 """The space of bundled text (``spaces/en``), and its other name."""
 ARCHIVE, EXCLUDED = "space.zip", "excluded.txt"
-COMMANDS = {"space": "space", "model": "model", "counts": "count", "collocations": "score", "store": "store"}
+COMMANDS = {"space": "space", "counts": "count", "collocations": "score", "store": "store"}
 """The command that makes each folder."""
 _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
@@ -46,16 +43,14 @@ def is_name(address: Any, folder: str = "") -> bool:
     return is_plain and not files.exists(os.path.join(folder, address))
 
 
-Which = Literal["space", "model", "counts", "collocations", "store"]
-MAKER = "corpusveil.language.modelling:model_of_archive"
-"""What makes a model of an archive's counts; by name, since a space needs no language."""
+Which = Literal["space", "counts", "collocations", "store"]
 
 
 def located(address: str, which: Which) -> str:
     """Return the folder that an address names, unpacked once; any other address unchanged.
 
     Other processes wait meanwhile. Raises UserError for a name that no package, or more than one, provides; for a
-    damaged archive or one without a model; and where other users may write to the cache.
+    damaged archive or one without such a folder; and where other users may write to the cache.
     """
     if not address.startswith(SCHEME) and not is_name(address):
         return address
@@ -89,23 +84,6 @@ def located(address: str, which: Which) -> str:
     return str(target)
 
 
-def ships_model(address: str) -> bool:
-    """Say whether an address names a space whose package has a language model as well, or is not installed."""
-    if not address.startswith(SCHEME) and not is_name(address):
-        return False
-    asked = address.removeprefix(SCHEME)
-    try:
-        return bool(located(address, "model"))
-    except NotMadeError:
-        return SPACES.point(ENGLISH if asked == DEMO else asked) is None
-
-
-def shipped_beside(url: str | None) -> str | None:
-    """Return the address of the language model of the package that an opened space is from; None without one."""
-    name = name_of(url)
-    return name if name is not None and ships_model(name) else None
-
-
 def name_of(url: str | None) -> str | None:
     """Return the name of the installed space that was opened at an address, as an address; None for any other."""
     folder = None if url is None else Path(url).parent
@@ -135,15 +113,11 @@ def _unpack(archive: Traversable, digest: str, target: Path) -> None:
         with zipfile.ZipFile(file) as zipped:
             names = zipped.namelist()
             own = [name for name in names if name.startswith(f"{target.name}/")]
-            counts = [name for name in names if name.startswith("counts/")]
-            if not own and not (counts and target.name == "model"):
+            if not own:
                 raise NotMadeError(
                     f"{archive}: this package has no {target.name}; make one with 'corpusveil {COMMANDS[target.name]}'."
                 )
-            zipped.extractall(part, own or counts)
-        if not own:
-            with waiting("making the language model, once"):
-                pkgutil.resolve_name(MAKER)(part, part / target.name)
+            zipped.extractall(part, own)
         (part / target.name).chmod(0o700)  # whatever the umask
         (part / target.name).rename(target)
         shutil.rmtree(part)

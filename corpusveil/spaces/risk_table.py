@@ -44,7 +44,7 @@ class RiskTable(Record):
 
     @classmethod
     def read(cls, data: bytes) -> RiskTable | None:
-        """Return the table of a file, None if it is none."""
+        """Return the table of a file; None for a file of anything else."""
         table = cls.of(data) if len(data) <= MOST_BYTES else None
         return table if table is not None and all(each.rises() for each in table.recovered) else None
 

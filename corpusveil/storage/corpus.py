@@ -2,14 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import Field
 
 from corpusveil.choices import OnBadRows
 from corpusveil.storage import files
-from corpusveil.storage.records import Records
+from corpusveil.storage.records import RUN_VERSION, Line, Record, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
+
+_WORDS = "another run has"
+
+
+def another(words: str) -> dict[str, str]:
+    """Return the metadata of a field that is the same for all starts of a run; the words are for another run."""
+    return {_WORDS: words}
+
+
+MAY_DIFFER = another("")
+"""The metadata of a field of which starts of one run may have different values."""
+
+
+def words_of(*kinds: Any) -> dict[str, str]:
+    """Return the words for another run by the name of a field. Raises TypeError for a field that says neither."""
+    words = {}
+    for kind in kinds:
+        for each in dataclasses.fields(kind):
+            if _WORDS not in each.metadata:
+                message = f"{kind.__name__}.{each.name}: say what another run has, or MAY_DIFFER"
+                raise TypeError(message)
+            words[each.name] = each.metadata[_WORDS]
+    return {name: word for name, word in words.items() if word}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,11 +49,14 @@ class CorpusIn:
     records.
     """
 
-    inputs: Sequence[str]
-    columns: Columns = field(default_factory=Columns)
-    root: str | None = None
-    name: str | None = None
-    on_bad_rows: OnBadRows = "fail"
+    inputs: Sequence[str] = field(metadata=another("other input shards"))
+    columns: Columns = field(
+        default_factory=Columns, metadata=another("other columns, or with CSV cells written in another way")
+    )
+    root: str | None = field(default=None, metadata=MAY_DIFFER)
+    """Part of the paths of ``inputs`` in a claim."""
+    name: str | None = field(default=None, metadata=another("another name of the corpus (by default its folder)"))
+    on_bad_rows: OnBadRows = field(default="fail", metadata=another("bad rows set aside, by on_bad_rows quarantine"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +67,10 @@ class CorpusOut:
     input. ``rows_per_task`` parts shards among workers, and changes no bytes.
     """
 
-    url: str
-    records: str | None = None
-    format: str = "same"
-    rows_per_task: int | None = None
+    url: str = field(metadata=another("another output folder"))
+    records: str | None = field(default=None, metadata=MAY_DIFFER)
+    format: str = field(default="same", metadata=another("another output format"))
+    rows_per_task: int | None = field(default=None, metadata=MAY_DIFFER)
 
     @property
     def private(self) -> Records:
@@ -52,3 +82,39 @@ class CorpusOut:
         if task.piece is None:
             return files.join(self.url, "data", task.shard_name)
         return self.private.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
+
+
+WORDS: Mapping[str, str] = {
+    "release": "another configuration (mechanism, budget, text policy, space or version)",
+    "key": "another key",
+    "ledger": "another ledger, or none",
+    **words_of(CorpusIn, CorpusOut),
+}
+"""What another run has, by what a claim claims."""
+
+
+class Claim(Record):
+    """``run.json``: what a run claims its folders for. A repeated call goes on only if all it ``claimed`` is equal.
+
+    ``configuration`` is what the digest of the release is of, so that a refusal can name what differs; ``by`` is the
+    version and the code of corpusveil that began the run.
+    """
+
+    version: int
+    by: Line = ""
+    claimed: dict[str, Any] = Field(default_factory=dict)
+    configuration: dict[str, Any] = Field(default_factory=dict)
+
+    @classmethod
+    def of_run(cls, reads: CorpusIn, writes: CorpusOut, release: Any, *, ledger: str | None, by: str) -> Claim:
+        """Return the claim of a run that reads and writes this, names and addresses settled, by a keyed ``release``."""
+        values: dict[str, Any] = {"release": release.digest, "key": release.key.fingerprint(), "ledger": ledger}
+        for part in (reads, writes):
+            values |= {each.name: getattr(part, each.name) for each in dataclasses.fields(part)}
+        values["columns"] = reads.columns.as_dict()
+        claimed = {name: values[name] for name in WORDS}
+        return cls(version=RUN_VERSION, by=by, claimed=claimed, configuration=release.configuration())
+
+    def other(self, mine: Claim) -> str | None:
+        """Return the first name by which this is the claim of another run; None if it is mine."""
+        return next((name for name in WORDS if self.claimed.get(name) != mine.claimed[name]), None)

@@ -6,7 +6,7 @@ The record holds a mark of everything that decides the result, and a fingerprint
 task is not done again. An error that the user must mend is recorded, not raised, so that no engine retries the task; it
 is raised once, when the engine has ended. Other errors are raised without their text, which could quote a document.
 
-A call that makes an output (a release, a denoised release, an artifact) claims it, lets an engine do tasks, finishes by
+A call that makes an output (a release, an artifact) claims it, lets an engine do tasks, finishes by
 a last file, and tidies up (``once``).
 """
 

@@ -6,13 +6,13 @@ import json
 from dataclasses import dataclass
 from typing import Annotated, Any, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadRecordError
 from corpusveil.storage import disk, files
 
-RUN_VERSION = 1
+RUN_VERSION = 2
 """The format of a run's records."""
 WARNING = "DO NOT PUBLISH: counts and digests computed from private text"
 
@@ -51,45 +51,6 @@ def _one_line(text: str) -> str:
 
 Line = Annotated[str, AfterValidator(_one_line)]
 """Text that can be shown on one line."""
-
-
-def _other(words: str) -> Any:
-    """Return a field of a claim, with the words for a run in which it is another."""
-    return Field(description=words)
-
-
-class Claim(Record):
-    """``run.json``: what a run claims its folders for. A repeated call goes on only if its whole claim is the same.
-
-    The description of a field says what another run has; empty: a run may be gone on with, whatever it has here.
-    """
-
-    version: int = _other("records of another version of corpusveil")
-    release: str = _other("another configuration (mechanism, budget, text policy, space or version)")
-    key: str = _other("another key")
-    columns: dict[str, Any] = _other("other columns, or with CSV cells written in another way")
-    input: list[str] = _other("other input shards")
-    output: str = _other("another output folder")
-    format: str = _other("another output format")
-    on_bad_rows: str = _other("bad rows set aside, by on_bad_rows quarantine")
-    ledger: str | None = _other("another ledger, or none")
-    corpus: str = _other("another name of the corpus (by default its folder)")
-    configuration: dict[str, Any] = _other("")
-    """What ``release`` is the digest of, so that a refusal can name what differs."""
-    by: Line = Field("", description="")
-    """The version and the code of corpusveil that began the run."""
-
-    def other(self, mine: Claim) -> tuple[str, str] | None:
-        """Return the first field, and its words, by which this is the claim of another run; None if it is mine."""
-        for name, field in type(self).model_fields.items():
-            if field.description and getattr(self, name) != getattr(mine, name):
-                return name, field.description
-        return None
-
-
-if _wordless := [name for name, field in Claim.model_fields.items() if field.description is None]:
-    _message = f"Claim.{_wordless[0]}: say in its description what another run has"
-    raise TypeError(_message)
 
 
 class Counted(Record):

@@ -31,7 +31,6 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import Kept, not_copied, stays_of
 from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
 
@@ -185,7 +184,7 @@ def _check_workers(spark: Any, release: AnyRelease) -> None:
     """Raise UserError if workers run another Python, or if an unsaved space is too large to be sent to them."""
     if not type(spark).__module__.startswith("pyspark.sql.connect."):
         return
-    public = release.mechanism.store if isinstance(release, PassageRelease) else release.mechanism.space
+    public = release.public
     if public.url is None and public.vectors.nbytes > CONNECT_BYTES:
         raise SizeError(
             "The space or store is too large to be sent through Spark Connect; save it in a place that the workers can "

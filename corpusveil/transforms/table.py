@@ -18,12 +18,9 @@ from corpusveil.errors import (
     of_other_type,
 )
 from corpusveil.kernel.transform import Transform
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
-from corpusveil.language.model import LanguageModel, load_model
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import texts_of
-from corpusveil.spaces.installed import shipped_beside
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import (
     Frame,
@@ -42,13 +39,11 @@ from corpusveil.transforms.identities import (
     identities_of_documents,
     warn_of_repeated,
 )
-from corpusveil.transforms.release.release import AnyRelease, Release, require_release
+from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
 
-DENOISED_ROWS = 256
-"""The documents that are denoised before progress is told."""
 COMBINED_BYTES = 1 << 30
 """Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
@@ -214,32 +209,6 @@ def documents_in(
         made.append(dataclasses.replace(part, texts=plain_texts(chunk, text)))
         first += len(chunk)
     return made
-
-
-@waiting("denoising")
-def denoise_frame(
-    frame: Any, release: Release, text: str, *, model: LanguageModel | None = None, search: Search | None = None
-) -> Any:
-    """Return the likeliest originals of private texts in a list, a column or a frame, in the type that was given."""
-    mechanism, given = release.mechanism, frame_of(frame, text)
-    if model is None and (named := shipped_beside(mechanism.space.url)) is not None:
-        model = load_model(named)
-    if model is None:
-        raise UnsetError("model: the search needs a language model of public text; give one.")
-    if not isinstance(model, LanguageModel):
-        raise of_other_type("model", model, "the model, cv.load_model(URL)")
-    denoiser = Denoiser(
-        mechanism, release.budget, release.policy, model, search or Search(margin=MARGIN), release.collocations,
-        spans=release.spans is not None,
-    )  # fmt: skip
-    parts, done = [], 0
-    for chunk in chunks_of(given.texts):
-        for first in range(0, len(chunk), DENOISED_ROWS):
-            some = chunk.slice(first, DENOISED_ROWS)
-            parts += privatized_parts(denoiser, Documents(plain_texts(some, text), [], text), chunk.type)
-            done += len(some)
-            reached("", done / len(given.texts))
-    return given.back(parts or [given.texts])
 
 
 def _require_order(texts: Any, column: Any, what: str) -> None:

@@ -1,4 +1,4 @@
-"""``corpusveil evaluate release``, ``readers`` and ``audit``: the commands; that of studies is in their package."""
+"""``corpusveil evaluate release``, ``readers``, ``model`` and others: the commands, except that of studies."""
 
 from __future__ import annotations
 
@@ -55,7 +55,6 @@ def readers(
     import json
 
     from corpusveil.errors import UnsetError
-    from corpusveil.language.model import load_model
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
@@ -63,6 +62,7 @@ def readers(
     from corpusveil.text.policy import TextPolicy
     from corpusveil_evaluate.readers.ladder import reader_ladder
     from corpusveil_evaluate.readers.neural import neural_text
+    from corpusveil_evaluate.readers.ngrams.modelling import load_model
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
     made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
@@ -76,6 +76,62 @@ def readers(
     print(ladder)
     if output is not None:
         files.write_bytes(output, (json.dumps(dataclasses.asdict(ladder), indent=1) + "\n").encode())
+
+
+def model(
+    counts: Annotated[str, typer.Option(help="N-gram counts, made by 'corpusveil count'.", metavar="URL")],
+    output: Annotated[str, typer.Option(help="The model: a new folder or URL.", metavar="URL")],
+    min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur less often.", min=1)] = 1,
+    sample: Annotated[
+        str | None,
+        typer.Option(
+            help="Public texts that were not counted, on which readers are measured: JSON lines of text and register "
+            "(counted: false if no text of the register was counted), in a file .jsonl.zst of at most 1 MB. The model "
+            "keeps a copy.",
+            metavar="FILE",
+        ),
+    ] = None,
+) -> None:
+    """Make a language model of n-gram counts, in memory: Kneser-Ney trigrams, which readers know.
+
+    Example: corpusveil evaluate model --counts counts/c4 --output models/c4 --min-count 2
+    """
+    from corpusveil_evaluate.readers.ngrams.modelling import build_model
+
+    made = build_model(counts, output, min_count, sample=sample)
+    sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
+    print(f"{output}: {sizes}\nsha256 {made['digest']}")
+
+
+def denoise(
+    release: Annotated[str, typer.Argument(help="The folder of a release by words.", metavar="RELEASE")],
+    space: Annotated[str, typer.Option(help="The space of the release.", metavar="URL")],
+    model: Annotated[str, typer.Option(help="A language model of public text, made by 'model'.", metavar="URL")],
+    output: Annotated[str, typer.Option(help="The texts: a new file .jsonl, a line a row.", metavar="URL")],
+    collocations: Annotated[
+        str | None, typer.Option(help="The collocations of the release, if it has any.", metavar="URL")
+    ] = None,
+    margin: Annotated[
+        float,
+        typer.Option(help="How many nats likelier a word must be to replace a rare released word. 0: the likeliest."),
+    ] = 0.4,
+) -> None:
+    """Write what a reader takes for the originals of a release. Reads no private data and spends nothing.
+
+    Example: corpusveil evaluate denoise released --space en --model en --output readable.jsonl
+    """
+    from corpusveil.collocations.collocation_table import load_collocations
+    from corpusveil.spaces import load_space
+    from corpusveil_evaluate.readers.ngrams.denoise import NO_FACTS, Search
+    from corpusveil_evaluate.readers.ngrams.denoised_texts import denoise_release
+    from corpusveil_evaluate.readers.ngrams.modelling import load_model
+
+    written = denoise_release(
+        release, output, space=load_space(space), model=load_model(model),
+        collocations=None if collocations is None else load_collocations(collocations), search=Search(margin=margin),
+    )  # fmt: skip
+    print(f"{output}: {written:,} texts, for which the guarantee of {release} holds if the model is public.")
+    print(NO_FACTS)
 
 
 def risk(
@@ -103,11 +159,11 @@ def risk(
 
     Example: corpusveil evaluate risk --space spaces/c4 --model models/c4 --output spaces/c4-risk
     """
-    from corpusveil.language.model import load_model
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.text.policy import TextPolicy
+    from corpusveil_evaluate.readers.ngrams.modelling import load_model
     from corpusveil_evaluate.readers.risk_table import measured_space
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]

@@ -29,10 +29,11 @@ from pathlib import Path
 import orjson
 
 import corpusveil as cv
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
 from corpusveil.spaces import load_space
 from corpusveil.spaces.installed import ARCHIVE
 from corpusveil.transforms.release.risk import epsilon_at
+from corpusveil_evaluate.readers.ngrams.denoise import MARGIN, Denoiser, Search
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
 from spaces.en.make import HERE, PACKAGE, Recipe, documents, shards
 
 _PATTERNS, _, _KEPT = (HERE / "offensive.txt").read_text("utf-8").partition("# kept")
@@ -64,7 +65,7 @@ def judge(text: Path, offensive: set[str]) -> None:
     every = (row["text"] for shard in shards(text) for row in documents(shard) if row.get("source") == "multidogo")
     turns = list(islice((line for lines in every for line in lines.split("\n") if line.count(" ") >= 3), TEXTS))
     print(f"{len(turns):,} texts, as written: {judged(turns, offensive):.3%}", flush=True)
-    law, model = cv.RingGeometric(load_space("space://en")), cv.load_model("space://en")
+    law, model = cv.RingGeometric(load_space("space://en")), load_model("space://en")
     for risk in RISKS:
         budget = cv.Budget(epsilon_at(law, risk, cv.TextPolicy()).epsilon)
         release = cv.Release(law, budget, key=cv.Key.generate())

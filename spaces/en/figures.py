@@ -22,8 +22,6 @@ import orjson
 import pyarrow.parquet as pq
 
 import corpusveil as cv
-from corpusveil.language.context_risk import precise, readers_of
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.encoder import encoder_of
 from corpusveil.passages.store import content_digest
@@ -31,6 +29,8 @@ from corpusveil.spaces.installed import ARCHIVE
 from corpusveil.spaces.risk_table import Recovered, RiskTable
 from corpusveil.storage.records import Line, Record
 from corpusveil.text.policy import TextPolicy
+from corpusveil_evaluate.readers.ngrams.context_risk import precise, readers_of
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
 HERE = Path(__file__).parent
 PACKAGE, FIGURES = HERE / "corpusveil_space_en", HERE / "figures.json"

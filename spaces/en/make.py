@@ -41,10 +41,6 @@ import pyarrow.parquet as pq
 import zstandard
 
 from corpusveil.choices import Policy
-from corpusveil.language.context_risk import GRID
-from corpusveil.language.model import load_model
-from corpusveil.language.modelling import build_model
-from corpusveil.language.sample import NAME as SAMPLE
 from corpusveil.mechanisms.registry import make
 from corpusveil.pipelines import artifacts
 from corpusveil.pipelines.settings import Settings
@@ -54,8 +50,10 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.installed import ARCHIVE
 from corpusveil.spaces.public_counts import read_neighbors
 from corpusveil.spaces.vectors import Vectors, read_vectors
-from corpusveil.storage.engine import Here
 from corpusveil.text.policy import TextPolicy
+from corpusveil_evaluate.readers.ngrams.context_risk import GRID
+from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model
+from corpusveil_evaluate.readers.ngrams.sample import NAME as SAMPLE
 from spaces.en.figures import main as put_table
 from spaces.en.figures import measured, write_figures
 
@@ -213,7 +211,7 @@ class Recipe:
         pruned = self.work / "pruned"
         if not (pruned / "_artifact.json").exists():
             prune(self.work / "counted", pruned, load_space(self.at("space")).vocabulary.words)
-        build_model(str(pruned), self.at("model"), Here(), sample=self.at(SAMPLE))
+        build_model(str(pruned), self.at("model"), sample=self.at(SAMPLE))
 
     def figured(self) -> None:
         """Measure what readers recover of the sample: its text may not be passed on, these figures may."""

@@ -14,17 +14,22 @@ from __future__ import annotations
 import argparse
 import itertools
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
 
 import corpusveil as cv
-from corpusveil.language.sample import NAME as SAMPLE
-from corpusveil.language.sample import read_sample
+from corpusveil.arrays import Bool
 from corpusveil.text.policy import DEFAULT
 from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
-from corpusveil_evaluate.readers.neural import READER, NeuralReader, gained, measured_gains
+from corpusveil_evaluate.readers.neural import READER, NeuralReader, masses
+from corpusveil_evaluate.readers.ngrams.context_risk import hits_of
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
+from corpusveil_evaluate.readers.ngrams.sample import NAME as SAMPLE
+from corpusveil_evaluate.readers.ngrams.sample import read_sample
 from spaces.en import figures as of_en
 from spaces.en.make import UNCOUNTED, Recipe
 
@@ -46,7 +51,7 @@ def main() -> None:
     recipe = Recipe(call.text, call.work, "en", {"name": "local", "workers": 1})
     recipe.sampled()
     sample = read_sample((recipe.work / SAMPLE).read_bytes(), SAMPLE)
-    law, model = cv.RingGeometric(cv.load_space("space://en")), cv.load_model("space://en")
+    law, model = cv.RingGeometric(cv.load_space("space://en")), load_model("space://en")
     every = of_en.read_figures(of_en.FIGURES.read_bytes())
     figures = every[BASIS]
     if figures.text != sample.digest:
@@ -55,7 +60,7 @@ def main() -> None:
     registers = sample.registers, UNCOUNTED * len(sample.unlike)
     for first, count, texts, names in zip(call.skip, call.texts, (sample.like, sample.unlike), registers, strict=True):
         some = slice(first, first + count)
-        readers.append(NeuralReader(causal, law, model, [*map(shortened, texts[some])], DEFAULT, names[some]))
+        readers.append(GainReader(causal, law, model, [*map(shortened, texts[some])], DEFAULT, names[some]))
     for epsilon in call.epsilons:
         measured_gains(readers, epsilon, recipe.work / f"neural-{epsilon!r}-{call.skip[0]}-{call.skip[1]}.json")
     records: dict[float, list[list[list[dict[str, Any]]]]] = {}
@@ -78,6 +83,53 @@ def main() -> None:
     of_en.write_figures(every, of_en.FIGURES if call.install else recipe.work / of_en.FIGURES.name)
     if call.install:
         of_en.main()
+
+
+class GainReader(NeuralReader):
+    """A reader whose gain on the trigrams is measured, text by text."""
+
+    def gain(self, epsilon: float, right: Bool) -> list[dict[str, Any]]:
+        """Return what was read of each part of a text.
+
+        Its register, and of all words (``every``) and of ``content`` words how many there are, and how many of them the
+        trigrams and this reader recover.
+        """
+        known = self._truth >= 0
+        alone = (self.guesses(epsilon, self.released(epsilon)) == self._truth)[:, known]
+        part, register = self._part[known], self._register[known]
+        kinds = {"every": np.ones(part.size), "content": self._weights[self._truth[known]]}
+        out: list[dict[str, Any]] = [{"register": str(register[part == at][0])} for at in np.unique(part)]
+        for at, (kind, weight) in enumerate(kinds.items()):
+            hits = hits_of(alone[2 * at : 2 * at + 2], weight, part)
+            for each, some in zip(out, (part == at for at in np.unique(part)), strict=True):
+                each |= {kind: [float((weight * read)[some].sum()) for read in (1, hits, right[at, known])]}
+        return out
+
+
+def measured_gains(readers: Sequence[GainReader], epsilon: float, record: Path) -> list[list[dict[str, Any]]]:
+    """Return the parts that each of several readers read, from the file ``record`` if an earlier call wrote it."""
+    if not record.exists():
+        texts = [reader.places(epsilon, reader.released(epsilon)) for reader in readers]
+        found = masses(readers[0].forms, [text for some in texts for text in some])  # together, as that is quicker
+        gains = [
+            reader.gain(epsilon, reader.right(some, itertools.islice(found, len(some))))
+            for reader, some in zip(readers, texts, strict=True)
+        ]  # fmt: skip
+        part = record.with_suffix(".part")
+        part.write_bytes(orjson.dumps(gains))
+        part.replace(record)
+    return list(orjson.loads(record.read_bytes()))
+
+
+def gained(parts: Sequence[dict[str, Any]], kind: str) -> tuple[float, float]:
+    """Return what the reader gains on the trigrams, and its standard error: texts are drawn by registers in turn."""
+    counts = np.array([part[kind] for part in parts])
+    words, more = counts[:, 0], counts[:, 2] - counts[:, 1]
+    registers = np.unique([part["register"] for part in parts], return_inverse=True)[1]
+    of_each = np.bincount(registers, more) / np.bincount(registers, words)
+    residues = more - of_each[registers] * words
+    freedom = len(parts) / max(len(parts) - of_each.size, 1)
+    return float(more.sum() / words.sum()), float(np.sqrt(freedom * (residues**2).sum()) / words.sum())
 
 
 def shortened(text: str) -> str:

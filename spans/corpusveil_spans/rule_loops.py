@@ -98,29 +98,32 @@ def _word_before(data: Any, tokens: Any, first: int, t: int, most: int, low: int
 
 
 @called
-def _mark(data: Any, start: int, end: int, touches: Any, endings: Any) -> Any:
-    """Return the kind of what may stand around the mark or ending address ``data[start:end]``, or -1."""
+def _mark(data: Any, start: int, end: int, behind: int, touches: Any, endings: Any) -> Any:
+    """Return the kind of what may stand around the mark or ending address ``data[start:end]``, or -1.
+
+    Its document ends at ``behind``, and nothing further is read: the next text decides nothing.
+    """
     byte = data[start]
     if byte == 0x40:
         return CONTACT if (touches and data[start - 1] == 0x22) or end - start == 1 else -1
     if byte == 0x28 or byte | 0x20 == 0x7B:  # anna (at) example [dot] com
-        last = np.int64(data.size - 1)
+        last = np.int64(behind - 1)
         at = min(end + (data[min(end, last)] == 0x20), last)
         is_at, is_dot = data[at] | 0x20 == 0x61, data[at] | 0x20 == 0x64
         size = 1 if data[at] in (0x2E, 0x40) else 2 if is_at else 3
-        behind = min(at + size, last)
-        is_whole = size == 1 or ((is_at or is_dot) and data[behind - 1] | 0x20 == 0x74)
-        return CONTACT if is_whole and data[min(behind + (data[behind] == 0x20), last)] in (0x29, 0x5D, 0x7D) else -1
+        after = min(at + size, last)
+        is_whole = size == 1 or ((is_at or is_dot) and data[after - 1] | 0x20 == 0x74)
+        return CONTACT if is_whole and data[min(after + (data[after] == 0x20), last)] in (0x29, 0x5D, 0x7D) else -1
     if byte == 0x3A:  # two colons, or seven
-        colons = 8 if end < data.size and data[end] == 0x3A else 1
-        for k in range(end, min(end + 32, data.size)):
+        colons = 8 if end < behind and data[end] == 0x3A else 1
+        for k in range(end, min(end + 32, behind)):
             if data[k] != 0x3A and not _is_plain(data[k]):
                 break
             colons += data[k] == 0x3A
         return IP if colons >= 7 else -1
-    if byte == 0x2E and touches:
+    if byte == 0x2E and touches and end < behind:
         stop = end
-        while stop < data.size and _is_plain(data[stop]):
+        while stop < behind and _is_plain(data[stop]):
             stop += 1
         same = data[end] & 0x20 == data[stop - 1] & 0x20  # unlike Yes.It
         return CONTACT if same and find(data, end, stop, *endings) >= 0 else -1
@@ -265,7 +268,7 @@ def scan(
                 continue
         elif kind != _NUMBER:
             touches = t > begin and ends[t - 1] == start
-            of = CONTACT if is_dot else _mark(data, start, end, touches, endings)
+            of = CONTACT if is_dot else _mark(data, start, end, behind, touches, endings)
             if of >= 0:
                 low, high, least = start, end, 0x21 - (of == CONTACT and data[start] != 0x2E)
                 while low > max(first, start - _AROUND) and data[low - 1] >= least:

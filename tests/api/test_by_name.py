@@ -168,25 +168,3 @@ class TestFramesEverywhere:
         for wrong in ({"risks": 0.5}, {"epsilons": 8, "risks": []}):
             with refused("wrong-type", "cv.compare"):
                 cv.compare(given, **wrong)
-
-    def test_a_frame_is_denoised_as_a_folder_is(self) -> None:
-        """In its type, with all of its columns, by the model that the space ships."""
-        release = cv.release(epsilon=1.0, key=cv.Key.for_tests())
-        for kind in (pd.DataFrame, pl.DataFrame):
-            private = cv.privatize(kind(self.ROWS), release, ids=[1, 2], text="body", keep="name")
-            found = cv.denoise(private, release, text="body")
-            assert type(found) is kind
-            assert list(found.columns) == ["name", "body"]
-            assert list(found["body"]) == cv.denoise(list(private["body"]), release)
-        assert found["body"][0] is None
-        for call, refusal in (
-            (
-                lambda: cv.denoise(private, cv.release(store="en", epsilon=10, key=release.key)),
-                ("conflicting-settings",),
-            ),
-            (lambda: cv.denoise(private, "folder"), ("wrong-type", "denoise")),
-            (lambda: cv.denoise("in", "out"), ("missing-setting", "space")),
-            (lambda: cv.denoise(private, release, text="body", model="en"), ("wrong-type", "model")),
-        ):
-            with refused(*refusal):
-                call()

@@ -95,22 +95,22 @@ class TestTheTemplate:
         assert pq.read_table(tmp_path / "private" / "data").column_names == ["text"]
 
     def test_that_is_first_has_what_a_person_decides_and_runs_as_it_is(self, tmp_path: Path) -> None:
-        """About fifteen lines, each with a sentence: a release, and a readable one, once input and key are there."""
+        """About fifteen lines, each with a sentence: a release, once input and key are there."""
         file = tmp_path / "new.toml"
         succeeds("run", "--init", file)
         entries = [line for line in file.read_text().splitlines() if not line.startswith(("#", "["))]
         assert len(entries) <= 15
         assert all(re.fullmatch(r"\w+ = .{3,} # \S.*\.", line) and len(line) <= 125 for line in entries)
-        assert {"corpus.input", "output.path", "key.path", "space.path", "budget.risk", "corpus.id", "spans.find",
-                "denoise.path"} <= {one.place for one in ALL if one.start is not None}  # fmt: skip
+        assert {"corpus.input", "output.path", "key.path", "space.path", "budget.risk", "corpus.id",
+                "spans.find"} <= {one.place for one in ALL if one.start is not None}  # fmt: skip
         settings = toml.read(str(file)).written
         assert len(entries) == sum(settings.value(one.place) == one.start is not None for one in ALL)
-        assert [flow.name for flow in FLOWS if flow.is_wanted(settings)] == ["privatize", "denoise"]
+        assert [flow.name for flow in FLOWS if flow.is_wanted(settings)] == ["privatize"]
         texts = {"id": range(3), "text": ["The river was cold and my sister works here."] * 3}
         pq.write_table(pa.table(texts), tmp_path / "reviews.parquet")
         succeeds("key", "new", tmp_path / "release.key")
         succeeds("run", file)
-        assert len(list((tmp_path / "readable" / "data").iterdir())) == 1
+        assert len(list((tmp_path / "private" / "data").iterdir())) == 1
 
 
 class TestTheCommands:

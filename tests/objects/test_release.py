@@ -116,9 +116,9 @@ class Copy:
 
 
 HARMS: dict[str, tuple[Callable[[Copy], object], list[str]]] = {
-    "a changed line": (lambda copy: copy.edit(NAMES[1], b'"text":"', b'"text":"x'), [f"{NAMES[1]} has other contents"]),
+    "a changed line": (lambda copy: copy.edit(NAMES[1], b'"text":"', b'"text":"x'), [f"{NAMES[1]} has other bytes"]),
     "a file cut short": (
-        lambda copy: copy.write(NAMES[0], copy.read(NAMES[0])[:-20]), [f"{NAMES[0]} is damaged or cut short"],
+        lambda copy: copy.write(NAMES[0], copy.read(NAMES[0])[:-20]), [f"{NAMES[0]} has other bytes"],
     ),
     "an added shard": (lambda copy: copy.write("data/more.json.gz", b"x"), ["list 'data/more.json.gz'"]),
     "a hidden file": (lambda copy: copy.write("data/.part-00000", b"x"), ["list 'data/.part-00000'"]),
@@ -132,7 +132,7 @@ HARMS: dict[str, tuple[Callable[[Copy], object], list[str]]] = {
     ),
     "a shard that was compressed again": (
         lambda copy: copy.write(NAMES[1], gzip.compress(gzip.decompress(copy.read(NAMES[1])), 1)),
-        [f"{NAMES[1]} has other bytes, though the same content"],
+        [f"{NAMES[1]} has other bytes"],
     ),
     "bytes behind a shard": (
         lambda copy: copy.write(NAMES[1], copy.read(NAMES[1]) + gzip.compress(b"")), [f"{NAMES[1]} has other bytes"]

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from corpusveil import demo_space, registry
-from corpusveil.recognizers.registry import RECOGNIZERS, content, identity, kinds, make
+from corpusveil.recognizers.registry import RECOGNIZERS, content, identity, kinds, lists, make
+from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space
 from corpusveil.text.folding import composed_text
 from corpusveil.text.spans import Declared, OfFunction, Recognizer, Spans
@@ -227,3 +228,30 @@ def test_a_missing_package_is_named(
     monkeypatch.setitem(sys.modules, module, None)
     with refused("missing-package", "pip install", package):
         make(terms if name == "T" else name, space)
+
+
+OTHER_FORMS = (
+    "jdoe\tx\tJohn Doe", '"Quinn, Ada"', "Quinn;Ada", "Quinn,7", '{"name": "Quinn"}', '["Quinn"]', "name=Quinn",
+    "<b>Quinn</b>", "Quinn | Ada", ",Quinn", "Quinn,", "a\tb\tc", "Quinn\x01",
+)  # fmt: skip
+
+
+def test_a_list_in_another_form_is_refused_by_its_row_and_quotes_nothing(tmp_path: Path) -> None:
+    """It would mask nothing, with status 0: CSV, JSON, quotes, markup, further columns."""
+    for line in OTHER_FORMS:
+        with refused("bad-row", "terms.txt, row 2") as caught:
+            ListedTerms.of_bytes(f"Ada Quinn\n{line}\n".encode(), str(tmp_path / "terms.txt"))
+        assert "Quinn" not in str(caught.value), line
+    for line in ("O'Neil-Smith", "Smith, John", "St. Mary & Sons", "product\tGizmo 7+", "naïve café", "7-Eleven"):
+        assert ListedTerms.of_bytes(line.encode(), "x").terms
+
+
+def test_a_column_of_names_before_the_tab_is_no_list_of_kinds(tmp_path: Path) -> None:
+    """Each kind is written into the release: a login before each name would be, too."""
+    lines = "".join(f"login{number}\tperson {number}\n" for number in range(21))
+    with refused("unsuitable-data", "terms.txt", "21"):
+        ListedTerms.of_bytes(lines.replace("login", "user").encode(), "terms.txt")
+    (tmp_path / "terms.txt").write_text("person\tAda Quinn\nplace\tNowhere\nAda\n")
+    (said,) = lists(["rules", f"terms:{tmp_path}/terms.txt"])
+    assert "3 terms" in said
+    assert "name, person, place" in said

@@ -45,9 +45,6 @@ epsilon = 1
 path = "release.key"
 [output]
 path = "{output}"
-[denoise]
-path = "{output}-readable"
-model = "{model}"
 """
 
 
@@ -80,7 +77,7 @@ def package(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
     def pack(distribution: str = "corpusveil-space-de", module: str = "corpusveil_space_de") -> Path:
         folder = here / distribution
         make_space(folder / "made" / "space")
-        (folder / "made" / "model").mkdir()
+        (folder / "made" / "counts").mkdir()
         project, commands = recipe()
         path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
         for line in commands:
@@ -119,12 +116,11 @@ class TestEn:
     def test_and_demo_are_one_space_in_digest_and_bytes(self, here: Path) -> None:
         """On the command line, in a file and in Python; another space under the name would be another release."""
         assert cv.load_space("en") == cv.load_space("demo") == cv.demo_space()
-        assert cv.load_model("en") == cv.load_model("demo") == cv.demo_model()
         for name in ("en", "demo"):
             succeeds("privatize", "in.txt", "--output", f"by-{name}", "--space", name, *NEEDED)
-            (here / f"{name}.toml").write_text(FLOW.format(space=name, model=name, output=f"file-{name}"))
+            (here / f"{name}.toml").write_text(FLOW.format(space=name, output=f"file-{name}"))
             succeeds("run", f"{name}.toml")
-        for kind in ("by-{}", "file-{}", "file-{}-readable"):
+        for kind in ("by-{}", "file-{}"):
             assert written(here / kind.format("en")) == written(here / kind.format("demo")), kind
         make_space(here / "other")
         succeeds("privatize", "in.txt", "--output", "by-other", "--space", "other", *NEEDED)
@@ -158,10 +154,9 @@ class TestANameThatNobodyProvides:
     )
     def test_is_a_sentence_with_what_to_do(self, here: Path, name: str, wanted: str) -> None:
         """No package is named but our own."""
-        for load in (cv.load_space, cv.load_model):
-            with refused("missing-artefact", name, wanted):
-                load(name)
-        (here / "flow.toml").write_text(FLOW.format(space=name, model=name, output="out"))
+        with refused("missing-artefact", name, wanted):
+            cv.load_space(name)
+        (here / "flow.toml").write_text(FLOW.format(space=name, output="out"))
         for words in (
             ["preview", "in.txt", "--space", name], ["run", "flow.toml"],
             ["privatize", "in.txt", "--output", "out", "--space", name, *NEEDED],
@@ -176,16 +171,16 @@ class TestANameThatNobodyProvides:
         made = make_space(here / "de")
         assert cv.load_space("de") == made
         (here / "flow").mkdir()
-        (here / "flow" / "flow.toml").write_text(FLOW.format(space="de", model="m", output="out"))
+        (here / "flow" / "flow.toml").write_text(FLOW.format(space="de", output="out"))
         assert toml.read("flow/flow.toml").settings.value("space.path") == "space://de"
         (here / "flow" / "de").mkdir()
         assert toml.read("flow/flow.toml").settings.value("space.path") == str(here / "flow" / "de")
         for name in ("de", "fr"):
-            more = f'[collocations]\ncounts = "c"\n[model]\npath = "{name}"\n'
-            made_here = FLOW.format(space="de", model="m", output="out") + more
+            more = f'[collocations]\ncounts = "c"\ntable = "{name}"\n'
+            made_here = FLOW.format(space="de", output="out") + more
             (here / "flow" / "flow.toml").write_text(made_here)
             flow = toml.read("flow/flow.toml").settings
-            assert flow.value("model.path") == str(here / "flow" / name)
+            assert flow.value("collocations.table") == str(here / "flow" / name)
 
 
 class TestADefault:
@@ -206,8 +201,6 @@ class TestAnotherPackage:
         package()
         assert cv.load_space("de") == make_space(here / "same")
         assert WORDS[0] in cv.load_space("de").vocabulary
-        with refused("missing-artefact", "model"):
-            cv.load_model("fr")
         succeeds("privatize", "in.txt", "--output", "out", "--space", "de", *NEEDED)
 
     def test_with_a_damaged_archive_is_refused_and_leaves_nothing(

@@ -227,7 +227,7 @@ class TestKeepAll:
         assert shards[0] == shards[1] == shards[2]
 
     def test_copies_the_fields_of_each_line(self, ground: Ground, tmp_path: Path) -> None:
-        """Those that a line has, in its order, whatever they hold; also split, denoised, and in a plan."""
+        """Those that a line has, in its order, whatever they hold; also split, and in a plan."""
         others: list[dict[str, Any]] = [
             {}, {"b": 1, "a": [None, {"x": "\u00fc"}]}, {"n": 12345678901234567890123, "all": "}"}, {"": {}},
             {"s": 'caf\u00e9 " \\ \0 \u2028 \U0001f9ff', "i": [0, -1, 2**53 + 1, 2**64 - 1], "f": [0.1, 1e-300, -0.0]},

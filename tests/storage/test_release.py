@@ -21,9 +21,9 @@ from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
+from corpusveil.storage import corpus as corpus_module
 from corpusveil.storage import home
-from corpusveil.storage import records as records_module
-from corpusveil.storage.records import Claim
+from corpusveil.storage.corpus import WORDS
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -149,8 +149,8 @@ class TestTheReleaseFolder:
             {key: value for key, value in sound.items() if key != name} for name in ("checksums", "shards", "guarantee")
         ]
         changes: list[tuple[str, Any]] = [
-            ("checksums", 5), ("shards", {}), ("shards", [5]), ("documents", "80"), ("denoised", None), ("denoised", 5),
-            ("denoised", {}), ("content_sha256", None), ("configuration", []), ("note", 10**5000), ("spends", {}),
+            ("checksums", 5), ("shards", {}), ("shards", [5]), ("documents", "80"),
+            ("content_sha256", None), ("configuration", []), ("note", 10**5000), ("spends", {}),
             ("shards", [{**sound["shards"][0], "file_sha256": 5}]),
             ("configuration", {**sound["configuration"], "columns": {"keep": 5}}),
             ("guarantee", {**sound["guarantee"], "epsilon": "much"}),
@@ -250,26 +250,39 @@ def test_another_run_into_the_same_output_is_refused(
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record = Path(f"{there}.records/run.json")
     run = json.loads(record.read_text(encoding="utf-8"))
-    for name, field in Claim.model_fields.items():
-        if not field.description or name == "version":
-            continue
-        other = {**run, name: {"text": "x"} if name == "columns" else ["x"] if name == "input" else "x"}
+    for name, words in WORDS.items():
+        other = {**run, "claimed": {**run["claimed"], name: "x"}}
         record.write_text(json.dumps(other), encoding="utf-8")
-        with refused("output-in-use", f"a run with {field.description}" if name != "release" else "another conf"):
+        with refused("output-in-use", f"a run with {words}" if name != "release" else "another conf"):
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record.write_text(json.dumps(run), encoding="utf-8")
     assert release_files(there) == before
 
 
-def test_a_field_of_a_claim_says_how_another_run_differs() -> None:
-    """A setting that decides bytes and is entered in the claim is compared, without a second list to forget it in."""
-    source = (
-        Path(records_module.__file__)
-        .read_text(encoding="utf-8")
-        .replace("    version: int = _other", "    level: int = 0\n    version: int = _other")
-    )
-    with pytest.raises(TypeError, match=r"Claim\.level"):
-        exec(compile(source, "records", "exec"), {"__name__": "corpusveil.storage.records_again"})
+def corpus_with(field: str) -> dict[str, Any]:
+    """Return the module of what a run writes, with a further setting."""
+    source = Path(corpus_module.__file__).read_text(encoding="utf-8")
+    more = source.replace("    rows_per_task:", f"    level: int = {field}\n    rows_per_task:")
+    names: dict[str, Any] = {"__name__": corpus_module.__name__}
+    exec(compile(more, "corpus", "exec"), names)
+    return names
+
+
+def test_a_further_setting_is_claimed_or_may_differ_and_says_so(ground: Ground) -> None:
+    """A run that was resumed at another gzip level was accepted: one more list had to be known of."""
+    release = make_release(ground.space)
+
+    def claims(made: dict[str, Any]) -> list[Any]:
+        writes = [made["CorpusOut"]("out", level=level) for level in (1, 2)]
+        reads, claim = made["CorpusIn"](["in"]), made["Claim"].of_run
+        return [claim(reads, each, release, ledger=None, by="") for each in writes]
+
+    one, two = claims(corpus_with('field(default=1, metadata=another("another level of gzip"))'))
+    assert (one.other(one), one.other(two)) == (None, "level")
+    one, two = claims(corpus_with("field(default=1, metadata=MAY_DIFFER)"))
+    assert one.other(two) is None
+    with pytest.raises(TypeError, match=r"CorpusOut\.level"):
+        corpus_with("1")
 
 
 class Meeting:

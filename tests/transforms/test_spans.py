@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import corpusveil as cv
 from corpusveil.kernel import kernel
 from corpusveil.kernel.kernel import Kernel
-from corpusveil.language.denoise import _WRITTEN_FOR_SPANS, _within
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.documents import Documents
 from corpusveil.text.classes import SPAN
@@ -204,9 +203,3 @@ def test_a_ledger_counts_words_and_no_spans() -> None:
     _, spent = release.kernel().account(Documents(pa.array(["bob wa wb", "wa wb"]), ["1", "2"]), bytes(32))
     assert spent.tokens.tolist() == [2, 2]
     assert spent.nats[0] == spent.nats[1] > 0
-
-
-def test_denoising_leaves_masks() -> None:
-    tokens = Tokenizer.of_words(WORDS).tokenize(["[name] wa name wb name_x"])
-    marked = "".join(tokens.text(t) for t in np.flatnonzero(_within(_WRITTEN_FOR_SPANS, tokens)).tolist())
-    assert marked == "[name]"

@@ -20,7 +20,6 @@ class _OwnSettings(BaseModel):
 
     collocations: artifact_sections.CollocationsSettings | None = None
     embeddings: artifact_sections.EmbeddingsSettings | None = None
-    model: artifact_sections.ModelSettings | None = None
     space: artifact_sections.SpaceSettings | None = None
     store: artifact_sections.StoreSettings | None = None
     corpus: sections.CorpusSettings | None = None
@@ -32,7 +31,6 @@ class _OwnSettings(BaseModel):
     ledger: sections.LedgerSettings | None = None
     engine: sections.EngineSettings = Field(default_factory=sections.EngineSettings)
     output: sections.OutputSettings | None = None
-    denoise: sections.DenoiseSettings | None = None
     schedule: sections.ScheduleSettings = Field(default_factory=sections.ScheduleSettings)
 
     @model_validator(mode="after")
@@ -82,7 +80,7 @@ class _OwnSettings(BaseModel):
         if self.embeddings is not None or self.value("space.vectors"):
             made.add(self.value("space.path"))
         if self.value("collocations.counts"):
-            made |= {self.value("model.path"), self.value("collocations.table")}
+            made.add(self.value("collocations.table"))
         if self.value("store.input"):
             made.add(self.value("store.path"))
         changes: dict[str, dict[str, Any]] = {}

@@ -1,4 +1,4 @@
-"""Settings of the public artifacts: n-gram counts, collocations, vectors, spaces, stores, language models."""
+"""Settings of the public artifacts: n-gram counts, collocations, vectors, spaces, stores."""
 
 from __future__ import annotations
 
@@ -141,15 +141,3 @@ class StoreSettings(Section):
     accept_overlap: bool = key(
         "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
         group="Rarely used")
-
-
-class ModelSettings(Section):
-    """The public language model: Kneser-Ney trigrams, made from the counts of [collocations]."""
-
-    path: str = key(
-        "The language model: the folder or URL that 'model' writes.", path=True, named=True, metavar="URL",
-        group="Files")
-    min_count: int = key("Leave out n-grams that occur less often.", 1, ge=1)
-    sample: str | None = key(
-        "Public texts that were not counted, on which {budget.risk} is measured. JSON lines of text, register and "
-        "counted, in a file .jsonl.zst of at most 1 MB. The model keeps a copy.", None, path=True, metavar="FILE")

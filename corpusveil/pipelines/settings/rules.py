@@ -54,9 +54,7 @@ def _needs(other: str) -> str:
 
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield missing settings, of which one of two is needed, or which another setting needs."""
-    budget, denoise = settings.budget, settings.denoise
-    if denoise is not None and not (denoise.model or settings.value("model.path")):
-        yield "denoise.model", "the search needs a model of public text; add this key ('corpusveil model' makes one)"
+    budget = settings.budget
     if budget is None:
         return
     if budget.epsilon is None and budget.risk is None:
@@ -108,9 +106,8 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
     for place in ("budget.risk", "budget.strategy"):
         if settings.value(place) is not None:
             yield place, f"{of_words}; leave either out"
-    for section in ("mechanism", "denoise"):
-        if getattr(settings, section) is not None:
-            yield section, f"{of_words}; leave either out"
+    if settings.mechanism is not None:
+        yield "mechanism", f"{of_words}; leave either out"
     if per == "token" and settings.is_given("budget.per"):
         yield "budget.per", "token: passages are replaced, not words; choose document, paragraph or sentence"
     if asked.most_pieces is not None and per not in ("paragraph", "sentence"):
@@ -204,18 +201,11 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in needed_of(settings.store is not None):
         if release and getattr(settings, section) is None:
             yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
-    flow, space, model, denoise = settings.collocations, settings.space, settings.model, settings.denoise
-    if model is not None and settings.value("collocations.counts") is None:
-        yield "collocations.counts", "a model is made from counts; add this key"
-    if denoise is not None:
-        if (denoise.release or settings.value("output.path")) is None:
-            yield "denoise.release", "there is nothing to denoise; add this key or the sections of a release"
-        if space is None:
-            yield "space", "this section is missing; {denoise} needs the space of the release"
+    flow = settings.collocations
     for added in _of_others(settings):
         yield from added.incomplete()
     if flow is not None:
-        if not flow.input and settings.embeddings is None and (not flow.counts or (flow.table or model) is None):
+        if not flow.input and settings.embeddings is None and (not flow.counts or flow.table is None):
             yield "collocations.input", "this key is missing"
         if flow.input and flow.counts is None and flow.tokens is None:
             advice = "add this key or {collocations.tokens}"

@@ -34,25 +34,6 @@ if TYPE_CHECKING:
 
 # A table: two or three lines a setting.
 # fmt: off
-class DenoiseSettings(Section):
-    """A readable release, made from a release and public artifacts alone."""
-
-    release: str | None = key(
-        "The folder or URL of a release. Default in a file: the release of [output].", None, path=True,
-        metavar="RELEASE", group="Files")
-    path: str = key(
-        "The readable release: a new folder or URL.", path=True, metavar="URL", group="Files", start="readable")
-    model: str | None = key(
-        "A language model of public text, made by 'model'. Default in a file: the model of [model].", None, path=True,
-        metavar="URL", named=True, start="en")
-    collocations: str | None = key(
-        "The collocation table of the release, if it has one. Default in a file: the table of [text].", None, path=True,
-        metavar="URL", group="Text", named=True)
-    margin: float = key(
-        "How many nats likelier a word must be to replace a rare released word. For more frequent words less, in "
-        "proportion. 0: the likeliest word.", 0.4, ge=0)
-
-
 class CorpusSettings(Section):
     """The private corpus."""
 

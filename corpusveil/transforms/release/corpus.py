@@ -22,13 +22,13 @@ from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
-from corpusveil.storage.corpus import CorpusIn, CorpusOut
+from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, do_all, forget_failed, once
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
-from corpusveil.storage.records import RUN_VERSION, Claim, Records, Shard
+from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
@@ -36,7 +36,7 @@ from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
-from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, refuse_denoised, write_manifest
+from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
@@ -83,8 +83,8 @@ class Outcome(Shown):
 
 
 def finish_shards(
-    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any], tokens: Sequence[int] = ()
-) -> tuple[Counts, str]:  # fmt: skip
+    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any]
+) -> tuple[Counts, str]:
     """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
     if split := joins(tasks):
         do_all(job, split, engine, waiting("joining pieces of shards"))
@@ -94,7 +94,7 @@ def finish_shards(
             if mark in name:
                 files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks), tokens)
+    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +128,6 @@ class Run:
             units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
-        if self.spending is not None:
-            refuse_denoised(shards)
         name = name_of_corpus(self.reads.name, shards)
         return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
@@ -226,18 +224,11 @@ class _Start:
     def claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, wholes(self.tasks)
-        mine = Claim(
-            version=RUN_VERSION,
-            release=run.release.digest,
-            key=run.release.key.fingerprint(),
-            columns=job.reads.columns.as_dict(),
-            input=[task.relative for task in whole],
-            output=job.writes.url,
-            format=whole[0].suffix,
-            on_bad_rows=job.reads.on_bad_rows,
+        mine = Claim.of_run(
+            dataclasses.replace(job.reads, inputs=[task.relative for task in whole]),
+            dataclasses.replace(job.writes, format=whole[0].suffix),
+            run.release,
             ledger=None if run.spending is None else files.absolute(run.spending.ledger),
-            corpus=job.corpus,
-            configuration=run.release.configuration(),
             by=versions()["corpusveil"],
         )
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
@@ -371,14 +362,14 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
             f"{records.url}: these records were written by another version of corpusveil; finish the run with that "
             "version, or choose another output."
         )
-    if goes_on := (theirs.on_bad_rows, mine.on_bad_rows) == ("fail", "quarantine"):  # no bad row was met so far
-        theirs = theirs.model_copy(update={"on_bad_rows": "quarantine"})
-    if (other := theirs.other(mine)) is not None:
-        name, words = other
+    bad = theirs.claimed.get("on_bad_rows"), mine.claimed["on_bad_rows"]
+    if goes_on := bad == ("fail", "quarantine"):  # no bad row was met so far
+        theirs = theirs.model_copy(update={"claimed": {**theirs.claimed, "on_bad_rows": "quarantine"}})
+    if (name := theirs.other(mine)) is not None:
         changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
             changed = [line for line in changed if line.startswith(cause)] or changed
-        words = f"another configuration ({'; '.join(changed)})" if changed else words
+        words = f"another configuration ({'; '.join(changed)})" if changed else WORDS[name]
         raise InUseError(f"{records.url}: these records are of a run with {words}; repeat it or choose another output.")
     if goes_on:
         records.write("run.json", mine)

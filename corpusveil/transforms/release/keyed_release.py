@@ -5,6 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from corpusveil.display import Shown
@@ -18,7 +19,9 @@ if TYPE_CHECKING:
 
     from corpusveil.choices import Duplicates
     from corpusveil.mechanisms.base import Guarantee
+    from corpusveil.passages.store import Store
     from corpusveil.sampling.keys import Key
+    from corpusveil.spaces import Space
 
 
 class KeyedRelease(Shown):
@@ -50,6 +53,27 @@ class KeyedRelease(Shown):
     @abc.abstractmethod
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
+
+    @abc.abstractmethod
+    def in_brief(self) -> str:
+        """Return the guarantee in two sentences; the notes of the guarantee have its conditions."""
+
+    @abc.abstractmethod
+    def law(self) -> str:
+        """Return what the law makes of a text at this epsilon, in a sentence."""
+
+    @property
+    @abc.abstractmethod
+    def public(self) -> Space | Store:
+        """The public data that it draws from."""
+
+    def remarks(self) -> Iterable[str]:
+        """Return what is said before a run: what a risk chose, and which lists were read."""
+        return ()
+
+    def choices(self) -> Iterable[str]:
+        """Return what other settings would bring at this epsilon, a line for each."""
+        return ()
 
     def refuse(self, texts: pa.Array) -> None:
         """Raise UserError if the first of these texts, Arrow strings [D], show that the release was made of them."""

@@ -8,20 +8,16 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
-import posixpath
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 import corpusveil
 from corpusveil.choices import OverCap
-from corpusveil.display import Card, Shown
-from corpusveil.errors import BadRecordError, MismatchError, UnfinishedError, VersionError
+from corpusveil.errors import BadRecordError, UnfinishedError, VersionError
 from corpusveil.ledger.caps import Spending
 from corpusveil.storage import files, formats
-from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
@@ -106,12 +102,6 @@ class CapOf(Record):
     over: OverCap
 
 
-class DenoisedOf(Record):
-    """The release that a denoised release was made from."""
-
-    release: Line
-
-
 class SpendsField(Record):
     """The name of a release in a ledger."""
 
@@ -133,7 +123,6 @@ class Manifest(AnyVersion):
     guarantee_in_words: list[str]
     spends: SpendsField
     risk: RiskField | None = None
-    denoised: DenoisedOf = DenoisedOf(release="")
     cap: CapOf | None = None
     warning: Line | None = None
 
@@ -169,7 +158,6 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
             "columns": {name: value for name, value in columns.as_dict().items() if name not in ("id", "unit")},
         },
         **stated,
-        **({} if release.risk is None else {"risk": release.risk.as_dict()}),
         "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
         "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
@@ -177,12 +165,11 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
 
 
 def write_manifest(
-    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask], tokens: Sequence[int] = ()
-) -> tuple[Counts, str]:  # fmt: skip
+    drafted: Mapping[str, Any], output: str, records: Records, tasks: Sequence[ShardTask]
+) -> tuple[Counts, str]:
     """Write ``totals.json`` to the records, and then ``manifest.json`` to the release.
 
-    ``tokens`` are those of each shard, if they are not those that the work counted. Returns the totals and the SHA-256
-    over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
+    Returns the totals and the SHA-256 over all shards: of their SHA-256s, as hexadecimal text, in order, one a line.
     Raises WorkError when a shard has no record.
     """
     totals = Counts()
@@ -197,8 +184,6 @@ def write_manifest(
                 f"{records.url}: shard {task.shard} was not done by this release; run the same command again."
             )
         counts = Counts.of(record.counts, records.url)
-        if tokens:
-            counts.tokens_written = tokens[task.shard]
         totals += counts
         seconds += record.seconds
         overall.update(record.output.sha256.encode() + b"\n")
@@ -218,52 +203,14 @@ def write_manifest(
     return totals, content
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Spends(Shown):
-    """The spending of the release at ``url``.
+def spends_of(url: str) -> str | None:
+    """Return the name of a finished release in a ledger, in a sentence; None if there is none.
 
-    ``release`` is its digest, ``name`` what a ledger calls the release that spent; ``source`` is the digest of the
-    release that it was denoised from, and then it spends nothing itself; None where it spends.
+    Raises UserError for a damaged manifest.
     """
-
-    url: str
-    release: str
-    name: str
-    source: str | None
-
-    def card(self) -> Card:
-        """Return the spending, and the release that spent it, in words."""
-        if self.source is None:
-            spent = f"what a ledger shows for release {self.name}"
-            return Card(f"Release {self.url}", [("spends", spent)])
-        return Card(
-            f"Denoised release {self.url}",
-            [
-                ("spends", "nothing: no ledger has an entry for it"),
-                ("made of", f"release {self.source}, and public data"),
-                ("promises", f"those of that release; a ledger shows its spending as {self.name}"),
-            ],
-        )
-
-
-def spends_of(url: str) -> Spends | None:
-    """Return the spending of a finished release; None if there is none. Raises UserError for a damaged manifest."""
     if not files.exists(files.join(url, MANIFEST)):
         return None
-    manifest = read_manifest(url)
-    source = manifest["denoised"]["release"] if "denoised" in manifest else None
-    return Spends(url, manifest["release"], manifest["spends"]["name"], source)
-
-
-def refuse_denoised(shards: Sequence[InputShard]) -> None:
-    """Raise UserError if an input is a denoised release, which no ledger counts."""
-    for folder in dict.fromkeys(posixpath.dirname(posixpath.dirname(shard.url)) for shard in shards):
-        spends = spends_of(folder) if folder else None
-        if spends is not None and spends.source is not None:
-            raise MismatchError(
-                f"{folder}: this is a denoised release, made from release {spends.source[:16]}…. It spends nothing, so "
-                "a ledger has no entry for it; privatize the original, or leave the ledger out."
-            )
+    return f"{url}: a ledger shows what this release spends as {read_manifest(url)['spends']['name']}"
 
 
 _Run = Annotated[str, Field(pattern=r"^run-[0-9]{5,9}$")]

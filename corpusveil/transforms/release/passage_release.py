@@ -21,6 +21,7 @@ from corpusveil.passages.encoder import MeanVectors
 from corpusveil.passages.overlap import TEXTS, refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
+from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import KeyedRelease
@@ -55,9 +56,6 @@ class PassageRelease(KeyedRelease):
     """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
 
     counted: ClassVar[str] = "piece"
-    spans: ClassVar[None] = None
-    risk: ClassVar[None] = None
-    """Of a text no span is kept, and no risk of words chose epsilon."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, PassageExchange):
@@ -160,12 +158,14 @@ class PassageRelease(KeyedRelease):
             named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
         return KeyedRelease.statement(self) | {"store": named}
 
+    @property
+    def public(self) -> Store:
+        return self.mechanism.store
+
     def in_brief(self) -> str:
-        """Return the guarantee in two sentences."""
         return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
 
     def law(self) -> str:
-        """Return what a text becomes at this epsilon, in a sentence."""
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
         return (
             f"At epsilon {written(self.epsilon)}, {exchange.near:.0%} of {of} become one of the {exchange.neighbors:,} "

@@ -39,7 +39,6 @@ from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import MANY_UNKNOWN, Counts
 from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.left_out import Copies, content_tags, count
-from corpusveil.transforms.release.passage_release import PassageRelease
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -170,7 +169,7 @@ def forecast(run: Run) -> Forecast:
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
         resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
         unknown_share=counts.unknown_share, by_unit=by_unit, partial=scale > 1,
-        counted=release.counted, choices=tuple(release.choices()) if isinstance(release, PassageRelease) else (),
+        counted=release.counted, choices=tuple(release.choices()),
     )  # fmt: skip
 
 

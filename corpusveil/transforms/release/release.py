@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
 from typing import Any, TypeAlias
 
+import numpy as np
+
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
 from corpusveil.choices import DUPLICATES, Duplicates
@@ -24,8 +26,9 @@ from corpusveil.errors import (
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.recognizers.registry import identity, kinds
+from corpusveil.recognizers.registry import identity, kinds, lists
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
@@ -33,7 +36,10 @@ from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.keyed_release import KeyedRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of
+from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, in_brief
+
+EXAMPLE_LENGTHS = (10, 100, 1000)
+"""The replaced words of documents for which a law is shown."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -177,6 +183,30 @@ class Release(KeyedRelease):
         state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words.
         """
         return guarantee_of(self)
+
+    @property
+    def public(self) -> Space:
+        return self.mechanism.space
+
+    def statement(self) -> dict[str, Any]:
+        """Return the guarantee as JSON-able fields, and in words, for a manifest; and the risk that chose epsilon."""
+        return KeyedRelease.statement(self) | ({} if self.risk is None else {"risk": self.risk.as_dict()})
+
+    def in_brief(self) -> str:
+        return in_brief(self.guarantee().plain_ldp, self.budget.epsilon, self.budget.per)
+
+    def law(self) -> str:
+        lengths, retention = np.array(EXAMPLE_LENGTHS), self.mechanism.retention
+        said = "Expected share of known words that are unchanged"
+        if self.budget.per == "token":
+            return f"{said}: {retention(self.budget.epsilon):.1%}"
+        stay = [f"{retention(float(epsilon)):.1%} of {words}" for epsilon, words in
+                zip(self.budget.shares(lengths), EXAMPLE_LENGTHS, strict=True)]  # fmt: skip
+        return f"{said}, by the words of a document: {', '.join(stay)}"
+
+    def remarks(self) -> list[str]:
+        risks = [] if self.risk is None else [self.risk.sentence()]
+        return [*risks, *([] if self.spans is None else lists(self.spans.find))]
 
     def spending(self) -> dict[str, Any]:
         """Return what an entry of a ledger says of this release: mechanism, space and budget."""

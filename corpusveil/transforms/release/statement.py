@@ -66,7 +66,6 @@ def settings_of(release: Stated, *, holds: bool) -> dict[str, Sequence[str]]:
         "text.tokenizer": (policy.tokenizer,),
         "text.stop_words": (policy.stop_words,),
         "text.unknown_words": (policy.unknown_words,),
-        "text.numbers": (policy.numbers,),
         "spans": () if spans is None else ("found",),
         "spans.find": tuple(finders),
         "output.duplicates": (release.duplicates,),

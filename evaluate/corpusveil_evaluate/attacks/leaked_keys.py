@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from corpusveil.errors import ShapeError
-from corpusveil.mechanisms.risk import Prior
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import large_strings
@@ -24,6 +23,7 @@ from corpusveil.transforms.identities import identities_of_documents
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.attacks.word_attacks import prior_by
 from corpusveil_evaluate.matching import Matched, spread
+from corpusveil_evaluate.readers.ngrams.word_risk import Prior
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.statistic import ALL_WORDS, Figure, Reading, register
 

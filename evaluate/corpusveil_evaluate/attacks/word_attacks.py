@@ -21,14 +21,8 @@ import numpy.typing as npt
 from corpusveil.arrays import Float64, Integers
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError, NoClosedForm, ShapeError
-from corpusveil.language.channel import ALL, Candidates
-from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
-from corpusveil.language.lattice import search_runs
-from corpusveil.language.lattice_room import LONGEST
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
-from corpusveil.mechanisms.risk import Prior, prior_of, smoothed, word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
@@ -36,6 +30,12 @@ from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DEFAULT
 from corpusveil.text.sentences import sentence_ends
+from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
+from corpusveil_evaluate.readers.ngrams.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
+from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.word_risk import Prior, prior_of, smoothed, word_risk
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.statistics.statistic import CONTENT_WORDS, KNOWN_WORDS, Figure, Reading, Statistic, register
 from corpusveil_evaluate.statistics.word_statistics import N_W, RUNS, S_W, word_statistics

@@ -29,21 +29,22 @@ from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, UserError, of_other_type
-from corpusveil.language.channel import public_shares
-from corpusveil.language.context_risk import precise, readers_of, uniform_of
-from corpusveil.language.fixed import ONE
-from corpusveil.language.lookup import pair
-from corpusveil.language.model import LanguageModel, spoken, spoken_by
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.explained import CELLS
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import TRIGRAMS, Prior, prior_of, word_risk
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil_evaluate.readers.model_text import WORDS, ModelText, ids_in, model_text
+from corpusveil_evaluate.readers.ngrams.channel import public_shares
+from corpusveil_evaluate.readers.ngrams.context_risk import precise, readers_of, uniform_of
+from corpusveil_evaluate.readers.ngrams.explained import CELLS
+from corpusveil_evaluate.readers.ngrams.fixed import ONE
+from corpusveil_evaluate.readers.ngrams.laws_on_lists import chances
+from corpusveil_evaluate.readers.ngrams.lookup import pair
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel, spoken, spoken_by
+from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS, Prior, prior_of, word_risk
 
 PLACES = 1000
 """The number of places of the model's text at which all words are weighed: a standard error of about a point."""
@@ -314,7 +315,7 @@ def _doubts(scores: Int32) -> Float64:
 def _columns(mechanism: Any, epsilon: float, words: Int64, outputs: Int32) -> Float32:
     """Return the probability of outputs for all of the words, float32 [U, K]."""
     if isinstance(mechanism, OnLists):
-        return np.asarray(mechanism.chances(words, outputs[:, None], epsilon), np.float32)
+        return np.asarray(chances(mechanism, words, outputs[:, None], epsilon), np.float32)
     step = max(1, CELLS // len(mechanism.space))
     portions = (words[first : first + step] for first in range(0, words.size, step))
     laws = [mechanism.distributions(some, epsilon)[:, outputs].astype(np.float32) for some in portions]

@@ -12,9 +12,13 @@ import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import DataError
-from corpusveil.language.context_risk import uniform_of
-from corpusveil.language.fixed import linear, tables
-from corpusveil.language.lookup import (
+from corpusveil.sampling.draws import TERM, DrawKey, Draws
+from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
+from corpusveil.spaces.vocabulary import parts
+from corpusveil_evaluate.readers.ngrams.context_risk import uniform_of
+from corpusveil_evaluate.readers.ngrams.fixed import linear, tables
+from corpusveil_evaluate.readers.ngrams.lookup import (
     begin_of,
     entry_in,
     left_of,
@@ -25,11 +29,7 @@ from corpusveil.language.lookup import (
     size_of,
     third_in,
 )
-from corpusveil.language.model import LanguageModel
-from corpusveil.sampling.draws import TERM, DrawKey, Draws
-from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space
-from corpusveil.spaces.vocabulary import parts
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
 RUNS = 2000
 WORDS = 20

@@ -15,30 +15,28 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.budget import Budget
 from corpusveil.errors import ConflictError
-from corpusveil.language.channel import ALL, Candidates
-from corpusveil.language.context_risk import TextReader, TextShares, hits_of
-from corpusveil.language.denoise import CUT, MEMORY, THOROUGH, Denoiser, Reader, places_of
-from corpusveil.language.lattice import search_runs
-from corpusveil.language.lattice_room import room
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.risk import TRIGRAMS
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import PUNCTUATION
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.text.tokens import Tokens
 from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool, load_causal
+from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
+from corpusveil_evaluate.readers.ngrams.context_risk import TextReader, TextShares
+from corpusveil_evaluate.readers.ngrams.denoise import CUT, MEMORY, THOROUGH, Denoiser, Reader, places_of
+from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_room import room
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
 
 READER = f"{NAME} and {TRIGRAMS}"
 NEURAL, TRIGRAM, LAW, PRIOR = 0.5, 0.85, 0.2, -0.3
@@ -275,52 +273,9 @@ class NeuralReader(TextReader):
                 guesses.append([place.words[shares.argmax()] for shares in (left, weighed)])
         return np.asarray(np.transpose(guesses) == self._truth)
 
-    def gain(self, epsilon: float, right: Bool) -> list[dict[str, Any]]:
-        """Return what was read of each part of a text.
-
-        Its register, and of all words (``every``) and of ``content`` words how many there are, and how many of them the
-        trigrams and this reader recover.
-        """
-        known = self._truth >= 0
-        alone = (self.guesses(epsilon, self.released(epsilon)) == self._truth)[:, known]
-        part, register = self._part[known], self._register[known]
-        kinds = {"every": np.ones(part.size), "content": self._weights[self._truth[known]]}
-        out: list[dict[str, Any]] = [{"register": str(register[part == at][0])} for at in np.unique(part)]
-        for at, (kind, weight) in enumerate(kinds.items()):
-            hits = hits_of(alone[2 * at : 2 * at + 2], weight, part)
-            for each, some in zip(out, (part == at for at in np.unique(part)), strict=True):
-                each |= {kind: [float((weight * read)[some].sum()) for read in (1, hits, right[at, known])]}
-        return out
-
     def places(self, epsilon: float, released: Int32) -> list[list[Place]]:
         """Return the places of every text, as the trigrams see them."""
         seen = Seen(self._tokens, self._index[self._shown], self._offsets, self._documents)
         law = Candidates(self._mechanism, self._reader.shares, min(WIDTH, self._reader.shares.size), CUT, self._kept,
                          once=True)  # fmt: skip
         return places_seen(self.forms, self._reader, self._model, seen, released, law, epsilon)
-
-
-def measured_gains(readers: Sequence[NeuralReader], epsilon: float, record: Path) -> list[list[dict[str, Any]]]:
-    """Return the parts that each of several readers read, from the file ``record`` if an earlier call wrote it."""
-    if not record.exists():
-        texts = [reader.places(epsilon, reader.released(epsilon)) for reader in readers]
-        found = masses(readers[0].forms, [text for some in texts for text in some])  # together, as that is quicker
-        gains = [
-            reader.gain(epsilon, reader.right(some, itertools.islice(found, len(some))))
-            for reader, some in zip(readers, texts, strict=True)
-        ]  # fmt: skip
-        part = record.with_suffix(".part")
-        part.write_bytes(orjson.dumps(gains))
-        part.replace(record)
-    return list(orjson.loads(record.read_bytes()))
-
-
-def gained(parts: Sequence[dict[str, Any]], kind: str) -> tuple[float, float]:
-    """Return what the reader gains on the trigrams, and its standard error: texts are drawn by registers in turn."""
-    counts = np.array([part[kind] for part in parts])
-    words, more = counts[:, 0], counts[:, 2] - counts[:, 1]
-    registers = np.unique([part["register"] for part in parts], return_inverse=True)[1]
-    of_each = np.bincount(registers, more) / np.bincount(registers, words)
-    residues = more - of_each[registers] * words
-    freedom = len(parts) / max(len(parts) - of_each.size, 1)
-    return float(more.sum() / words.sum()), float(np.sqrt(freedom * (residues**2).sum()) / words.sum())

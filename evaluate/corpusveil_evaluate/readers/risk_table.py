@@ -6,13 +6,13 @@ import math
 from collections.abc import Sequence
 
 from corpusveil.errors import DataError
-from corpusveil.language.context_risk import GRID, precise, readers_of
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.risk import TRIGRAMS
 from corpusveil.spaces import Space
 from corpusveil.spaces.risk_table import Recovered, RiskTable
 from corpusveil.text.policy import TextPolicy
+from corpusveil_evaluate.readers.ngrams.context_risk import GRID, precise, readers_of
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
 
 EPSILONS = GRID[::4]
 DIGITS = 6

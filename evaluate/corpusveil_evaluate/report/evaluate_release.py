@@ -14,10 +14,6 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.errors import ConflictError, DataError, MismatchError, NotMadeError, UserError
-from corpusveil.language.denoise import NO_FACTS, Denoiser
-from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.spaces import Space
-from corpusveil.spaces.installed import shipped_beside
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.passage_release import NO_AUTHOR
 from corpusveil.transforms.release.release import Release
@@ -27,6 +23,8 @@ from corpusveil_evaluate.attacks.leaked_keys import replay_keys
 from corpusveil_evaluate.attacks.picked_texts import PICKED, texts_picked
 from corpusveil_evaluate.attacks.word_attacks import attack_words
 from corpusveil_evaluate.matching import Matched
+from corpusveil_evaluate.readers.ngrams.denoise import Denoiser
+from corpusveil_evaluate.readers.ngrams.modelling import model_of_space
 from corpusveil_evaluate.report.classifier_figures import (
     LabelledDocuments,
     classifier_figures,
@@ -100,13 +98,12 @@ def evaluate_release(
         reached(f"training {model.name}")
         measures += classifier_figures(question, tasks, matched.privates, Remembered(model), readable=reader)
     notes += unread if asked.attribute is not None else []
-    notes += [NO_FACTS] if manifest is not None and "denoised" in manifest else []
     if manifest is not None and own is not None and question.space is not None and not passages:
         reached("attacks on words")
         measures += attack_words(
             mechanism_of(manifest, question.space), word_epsilon(manifest, matched.originals), matched.originals,
             language, epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
-            model_public=asked.counts is not None, public=_public_model(question.space),
+            model_public=asked.counts is not None, public=model_of_space(question.space),
         )  # fmt: skip
         release, untried = _replayable(given, own, question)
         notes += untried
@@ -159,8 +156,6 @@ def _reader(
         return None, ["Attackers of the attribute did not denoise first: this needs the release's manifest and space."]
     if question.asked.counts is None:
         return None, ["Attackers of the attribute did not denoise first: this needs public counts or a public model."]
-    if "denoised" in manifest:
-        return None, []  # attackers would denoise it in the same way
     if lacks_collocations(manifest, question):
         return None, ["Attackers of the attribute did not denoise first: this needs the release's collocations."]
     release = release_of(manifest, question)
@@ -202,8 +197,7 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
         return None  # what a joined collocation became has no bounds in the text
     kernel = spanned_release_of(manifest, question).kernel(whole_corpus=True)
     pairs = pairs_of(kernel, matched.originals, matched.privates)
-    if "denoised" not in manifest:
-        pairs.check(kernel)
+    pairs.check(kernel)
     return pairs
 
 
@@ -254,12 +248,6 @@ def _in_groups(measures: Sequence[Figure]) -> tuple[Figure, ...]:
     for measure in measures:
         order.setdefault((measure.group, measure.name), []).append(measure)
     return tuple(figure for figures in order.values() for figure in figures)
-
-
-def _public_model(space: Space) -> LanguageModel | None:
-    """Return the language model of the package that a space is from, which every reader has; None without one."""
-    named = shipped_beside(space.url)
-    return None if named is None else load_model(named)
 
 
 def _language(matched: Matched, question: Question) -> tuple[KneserNey, slice]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.language.denoise import NO_FACTS
-from corpusveil.mechanisms.risk import reader_guesses
 from corpusveil.storage import files
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.word_attacks import BAYES_OPTIMAL, CONTENT_OPTIMAL
+from corpusveil_evaluate.readers.ngrams.denoise import NO_FACTS
+from corpusveil_evaluate.readers.ngrams.word_risk import reader_guesses
 from corpusveil_evaluate.report.findings import Example, Findings
 from corpusveil_evaluate.report.page import Block, environment
 from corpusveil_evaluate.statistics.statistic import GROUPS, Figure, Statistic, find, statistics

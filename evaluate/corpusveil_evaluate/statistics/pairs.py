@@ -12,11 +12,11 @@ import pyarrow as pa
 from corpusveil.errors import MismatchError, NoClosedForm
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.kernel.prepared import prepare
-from corpusveil.language.denoise import written_for_spans
 from corpusveil.text.classes import SPAN, WORD
 from corpusveil.text.policy import DROP, KEEP, MASK, PRIVATIZE, REPLACE
 from corpusveil.text.spans import Spans, covered
 from corpusveil.text.tokens import Tokens
+from corpusveil_evaluate.readers.ngrams.denoise import written_for_spans
 from corpusveil_evaluate.statistics.word_statistics import RUNS, word_statistics
 
 AT_ONCE = 256

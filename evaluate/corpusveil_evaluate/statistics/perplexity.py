@@ -18,14 +18,14 @@ import numpy.typing as npt
 from corpusveil.collocations import artifact
 from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
 from corpusveil.errors import DataError, below_least
-from corpusveil.language.fixed import ONE
-from corpusveil.language.model import LanguageModel, load_model
-from corpusveil.language.modelling import model_of, model_of_counts, range_of
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
 from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import consecutive
 from corpusveil.text.tokens import Tokenizer
+from corpusveil_evaluate.readers.ngrams.fixed import ONE
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.modelling import load_model, model_of, model_of_counts, range_of
 from corpusveil_evaluate.statistics.statistic import Evidence, Reading, register
 from corpusveil_evaluate.terms import batches, check_texts, count_words, tokenizer_of
 

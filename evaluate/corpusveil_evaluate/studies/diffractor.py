@@ -11,8 +11,8 @@ import numpy as np
 from pydantic import Field
 
 from corpusveil.budget import Budget
-from corpusveil.mechanisms.risk import word_risk
 from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil_evaluate.readers.ngrams.word_risk import word_risk
 from corpusveil_evaluate.statistics.word_statistics import word_statistics
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over, of_seeds
 from corpusveil_evaluate.studies.claims import compare

@@ -21,8 +21,6 @@ import orjson
 from pydantic import Field
 
 import corpusveil as cv
-from corpusveil.language.denoise import MARGIN, Denoiser, Search
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
@@ -30,6 +28,9 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.durable import mark_of
+from corpusveil_evaluate.readers.ngrams.denoise import MARGIN, Denoiser, Search
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
 from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
 from corpusveil_evaluate.studies.report import Account, Table
@@ -192,7 +193,7 @@ def _read(law: Mechanism, epsilon: float, texts: Sequence[str], seed: int, data:
 
 @functools.cache
 def _model() -> LanguageModel:
-    return cv.load_model("en")
+    return load_model("en")
 
 
 def _pilot(name: str, parameters: Mapping[str, Any], share: float, grid: EqualRecoveryGrid, data: StudyData) -> Found:

@@ -21,7 +21,6 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import ConflictError, FormatError, NoFileError
-from corpusveil.language.denoise import Denoiser
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
@@ -34,6 +33,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.identities import RowNumbers
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
+from corpusveil_evaluate.readers.ngrams.denoise import Denoiser
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from corpusveil_evaluate.studies.bundled_text import TASKS, bundled_task, topics

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pytest
 
 import corpusveil as cv
 from corpusveil.errors import BadValueError, DataError, ShapeError, UnknownError
-from corpusveil.language.denoise import Denoiser, Search
-from corpusveil.language.lattice_room import LONGEST
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
-from corpusveil.storage.documents import Documents
 from corpusveil_evaluate.attacks import word_attacks
 from corpusveil_evaluate.attacks.word_attacks import ContextAttacker, likelier, released_words
+from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
+from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.language.random_texts import WORDS, corpus
 from tests.mechanisms.spaces import normal
+from tests.readers.random_texts import WORDS, corpus
 
 SIZE = 12
 
@@ -58,12 +56,11 @@ def test_the_attacker_reads_what_denoise_writes(space: Space, model: LanguageMod
     mechanism, search = make(name, space), Search()
     originals = sentences(40, 9)
     seen = released_words(mechanism, 1.0, originals, Key.for_tests())
-    texts = pa.array([" ".join(space.word(int(word)) for word in one) for one in seen])
+    texts = [" ".join(space.word(int(word)) for word in one) for one in seen]
     policy = cv.TextPolicy(numbers="keep", unknown_words="mask")
-    written, _ = Denoiser(mechanism, cv.Budget(1.0), policy, model, search).privatize(Documents(texts, []))
+    written = Denoiser(mechanism, cv.Budget(1.0), policy, model, search).readable(texts)
     guesses = ContextAttacker(mechanism, 1.0, model, search).guesses(seen)
-    assert [" ".join(space.word(int(word)) for word in one) for one in guesses] == written.to_pylist()
-    assert written.to_pylist() != texts.to_pylist()
+    assert [" ".join(space.word(int(word)) for word in one) for one in guesses] == written != texts
 
 
 def test_an_informative_model_gives_words_back(space: Space, model: LanguageModel) -> None:

@@ -10,7 +10,6 @@ import pytest
 
 from corpusveil.collocations.public_texts import public_texts
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.risk import word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -19,6 +18,7 @@ from corpusveil_evaluate.attacks.word_attacks import (
     attack_words,
     prior_by,
 )
+from corpusveil_evaluate.readers.ngrams.word_risk import word_risk
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.mechanisms.spaces import normal

@@ -12,17 +12,25 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.context_risk import MOST_ERROR, context_risk, hits_of, share_of
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
-from corpusveil.mechanisms.risk import prior_of, word_risk
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.languages import STOP_WORDS
+from corpusveil.text.policy import DEFAULT
+from corpusveil_evaluate.readers.ngrams.context_risk import (
+    MOST_ERROR,
+    TextShares,
+    hits_of,
+    precise,
+    readers_of,
+    share_of,
+)
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.word_risk import prior_of, word_risk
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
-from tests.language.random_texts import WORDS as SAID
-from tests.language.random_texts import corpus
+from tests.readers.random_texts import WORDS as SAID
+from tests.readers.random_texts import corpus
 
 KEY = cv.Key(bytes(range(32)))
 TEXTS = corpus(4000, 2, 40)
@@ -44,6 +52,14 @@ def space_of(words: list[str], language: str | None = None, **more: Any) -> Spac
 @pytest.fixture(scope="module")
 def space() -> Space:
     return space_of(SAID[:40])
+
+
+def context_risk(
+    mechanism: Any, epsilon: float, model: LanguageModel, policy: cv.TextPolicy = DEFAULT, **more: Any
+) -> TextShares:
+    """Return what a reader from context recovers of texts."""
+    (reader, *_), _ = readers_of(mechanism, model, more.pop("texts"), policy, **more)
+    return precise(reader.read(epsilon))
 
 
 class TestFromContext:

@@ -11,17 +11,17 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.fixed import ONE
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.readers.ladder import BY_MODEL, OF_FORM, PLACES, ROWS, STEPS, Ladder, reader_ladder
 from corpusveil_evaluate.readers.model_text import WORDS, ids_in, model_text
+from corpusveil_evaluate.readers.ngrams.fixed import ONE
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import fails, refused, succeeds
-from tests.language.random_texts import WORDS as SAID
-from tests.language.random_texts import corpus, log_probabilities
+from tests.readers.random_texts import WORDS as SAID
+from tests.readers.random_texts import corpus, log_probabilities
 
 KEPT = cv.TextPolicy(stop_words="keep")
 

@@ -14,12 +14,12 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.denoise import NO_FACTS
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.matching import match
+from corpusveil_evaluate.readers.ngrams.denoise import NO_FACTS
 from corpusveil_evaluate.report.evaluate_release import evaluate_release
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question

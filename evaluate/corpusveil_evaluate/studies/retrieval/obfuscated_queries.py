@@ -24,12 +24,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.errors import BadValueError, ConflictError
-from corpusveil.language.channel import Candidates
-from corpusveil.language.denoise import Denoiser, reader_of
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
 from corpusveil_evaluate.attacks.attribute_inference import Readable
+from corpusveil_evaluate.readers.ngrams.channel import Candidates
+from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, reader_of
 from corpusveil_evaluate.statistics.encoders import Encoder
 from corpusveil_evaluate.statistics.shared_words import jaccard
 from corpusveil_evaluate.statistics.similarity import cosine

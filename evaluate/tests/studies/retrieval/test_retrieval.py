@@ -27,13 +27,13 @@ from corpusveil.errors import (
     UserError,
     VersionError,
 )
-from corpusveil.language.channel import Candidates
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.risk import prior_of
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
+from corpusveil_evaluate.readers.ngrams.channel import Candidates
+from corpusveil_evaluate.readers.ngrams.word_risk import prior_of
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.retrieval.bm25 import Bm25

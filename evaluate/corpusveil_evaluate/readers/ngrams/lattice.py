@@ -27,9 +27,9 @@ from typing import Any
 import numpy as np
 
 from corpusveil.compiled import called, compiled
-from corpusveil.language.fixed import linear
-from corpusveil.language.lattice_bigrams import FAINT, bigrams, candidates, choose
-from corpusveil.language.lookup import (
+from corpusveil_evaluate.readers.ngrams.fixed import linear
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import FAINT, bigrams, candidates, choose
+from corpusveil_evaluate.readers.ngrams.lookup import (
     BY_LAST,
     begin_of,
     found_from,

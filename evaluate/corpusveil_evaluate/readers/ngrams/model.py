@@ -7,7 +7,6 @@ Bigrams are found in hash tables, one for each first word; the trigrams after a 
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -18,12 +17,11 @@ import numpy.typing as npt
 from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import ArtefactError, UserError
-from corpusveil.language.fixed import LEAST
-from corpusveil.language.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
-from corpusveil.spaces.installed import located
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import Saved
+from corpusveil_evaluate.readers.ngrams.fixed import LEAST
+from corpusveil_evaluate.readers.ngrams.lookup import begin_of, is_sound, left_of, log_in, log_of, pair, size_of, third
 
 KIND = "model"
 VOCABULARY = "vocabulary.parquet"
@@ -162,14 +160,13 @@ def sums_of(arrays: Arrays) -> dict[str, str]:
 SAVED: Saved[LanguageModel] = Saved("model")
 
 
-def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageModel:
-    """Open the model that ``corpusveil model`` saved at ``url``, any fsspec URL; a remote one is copied here once.
+def open_model(url: str, *, verify: bool = True) -> LanguageModel:
+    """Open the model in a folder, at any fsspec URL; a remote one is copied here once.
 
-    The name of an installed space, such as ``en``, is the model of its package.
     ``verify`` compares the content with its digest (about a second a gigabyte). Raises UserError if there is no model,
     or if it is damaged.
     """
-    address = files.absolute(located(files.as_text(url), "model"))
+    address = files.absolute(url)
     description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(description.get("digest")))
@@ -210,4 +207,4 @@ def _fits(words: int, arrays: Arrays) -> bool:
 
 
 def _reopen(url: str, digest: str) -> LanguageModel:
-    return SAVED.reopen(load_model, url, digest)
+    return SAVED.reopen(open_model, url, digest)

@@ -1,21 +1,19 @@
-"""The risk of single words is that of brute force, and the epsilon that is chosen for a risk is the largest one."""
+"""The risk of single words is that of brute force."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import DataError
-from corpusveil.mechanisms import on_distances
-from corpusveil.mechanisms.explained import explain, explain_sampled
-from corpusveil.mechanisms.risk import HIGHEST, LOWEST, largest_epsilon, prior_of, word_risk
-from corpusveil.sampling.grid import grid_value
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.readers.ngrams import laws_on_distances
+from corpusveil_evaluate.readers.ngrams.explained import explain, explain_sampled
+from corpusveil_evaluate.readers.ngrams.laws_on_lists import guessed_on_a_list
+from corpusveil_evaluate.readers.ngrams.word_risk import prior_of, word_risk
 from tests.calls import refused
 
 SIZE = 5
@@ -35,8 +33,9 @@ def test_the_best_guess_on_a_list_is_that_of_the_law(name: str, size: int) -> No
     words = np.arange(0, size, 2)
     shares = np.random.default_rng(3).random((2, words.size))
     for epsilon in (0.001, 0.05, 0.4, 2.0, 30.0):
-        law = cv.mechanism(name, space).distributions(words, epsilon)
-        best, stays = cv.mechanism(name, space).best_guess(epsilon, words, shares) or ()
+        mechanism: Any = cv.mechanism(name, space)
+        law = mechanism.distributions(words, epsilon)
+        best, stays = guessed_on_a_list(mechanism, epsilon, words, shares)
         assert best == pytest.approx((shares[:, :, None] * law).max(axis=1), rel=1e-12)
         assert stays == pytest.approx(law[np.arange(words.size), words], rel=1e-12)
 
@@ -47,7 +46,7 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
     name: str, inputs: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Within the tolerance that is stated, also of words that are nearly or quite the same, far from the origin."""
-    monkeypatch.setattr(on_distances, "TILE", 64)
+    monkeypatch.setattr(laws_on_distances, "TILE", 64)
     rng = np.random.default_rng(8)
     vectors = rng.normal(size=(300, 4)).astype(np.float32) + np.float32(20)
     vectors[250:270] = vectors[:20]
@@ -59,10 +58,10 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
         exact = explain(mechanism, epsilon, prior.words, prior.shares, np.arange(300), 1)
         share, unchanged = float(exact.joint[:, 0].sum()), float(exact.own[prior.words] @ prior.shares)
         found = word_risk(mechanism, epsilon, prior)
-        assert found.share == pytest.approx(max(share, prior.guess), rel=on_distances.TOLERANCE)
-        assert found.unchanged == pytest.approx(unchanged, rel=on_distances.TOLERANCE)
+        assert found.share == pytest.approx(max(share, prior.guess), rel=laws_on_distances.TOLERANCE)
+        assert found.unchanged == pytest.approx(unchanged, rel=laws_on_distances.TOLERANCE)
     other = word_risk(mechanism, 8.1, prior).unchanged  # another epsilon would be noticed
-    assert other != pytest.approx(found.unchanged, rel=10 * on_distances.TOLERANCE)
+    assert other != pytest.approx(found.unchanged, rel=10 * laws_on_distances.TOLERANCE)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +81,6 @@ def test_explanations_are_bayes_rule(name: str, epsilon: float, lists: int, inpu
         chosen = joint[np.argsort(prior.words)[at], outputs[:, None]]
         assert chosen == pytest.approx(best, rel=3e-6)
         assert explained.joint == pytest.approx(best, rel=3e-6)
-        assert explained.evidence == pytest.approx(joint[:, outputs].sum(axis=0), rel=3e-6)
         assert explained.own == pytest.approx(law[outputs, outputs], rel=3e-6)
     other = explain(mechanism, epsilon * 1.3, prior.words, prior.shares, outputs, 5)
     assert other.own != pytest.approx(explained.own, rel=3e-6) or epsilon > 20
@@ -95,7 +93,7 @@ def test_sampled_explanations_come_near_the_exact_law(factor: float) -> None:
     mechanism, shares = cv.mechanism("cmp", space), 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
     exact = explain(mechanism, 2.0, every, shares, every, 8)
     near = explain_sampled(mechanism, 2.0 * factor, every, shares, every, 8)
-    worst = np.abs(near.evidence - exact.evidence).max()
+    worst = np.abs(near.joint[:, 0] - exact.joint[:, 0]).max()
     agree = np.mean(near.words[:, 0] == exact.words[:, 0])
     assert (worst < 0.004 and agree > 0.8) == (factor == 1.0)
     assert (near.own > 0).all()
@@ -104,42 +102,3 @@ def test_sampled_explanations_come_near_the_exact_law(factor: float) -> None:
 def test_what_is_no_mechanism_is_said() -> None:
     with refused("wrong-type", "str"):
         word_risk("ring-geometric", 1.0)  # type: ignore[arg-type]
-
-
-class TestTheLargestEpsilon:
-    @pytest.mark.parametrize("edge", [0.0039, 0.05, 1.0, 1.05, 512.0, 1000.0, 5000.0])
-    def test_is_the_last_one_of_the_grid_below_the_risk(self, edge: float) -> None:
-        """Both neighbors are asked, and no more than a handful of others."""
-        asked: list[float] = []
-
-        def risk_at(epsilon: float) -> float:
-            asked.append(epsilon)
-            return min(1.0, 0.5 * epsilon / edge)
-
-        grid = [grid_value(index) for index in range(LOWEST, HIGHEST + 1)]
-        if edge < grid[0]:
-            with refused("unsuitable-data", "risk = 0.5", "the smallest that is tried", "50"):
-                largest_epsilon(risk_at, 0.5)
-            return
-        chosen = largest_epsilon(risk_at, 0.5)
-        assert chosen == max(value for value in grid if value <= edge)
-        assert risk_at(chosen) <= 0.5
-        following = [value for value in grid if value > chosen][:1]
-        assert all(risk_at(value) > 0.5 for value in following)
-        assert {chosen, *following} <= set(asked)
-        assert len(set(asked)) < 16
-
-    @pytest.mark.parametrize(("defined", "expected"), [
-        (lambda e: e > 3, 2.0**3), (lambda e: e < 5, grid_value(18)), (lambda e: 7 < e < 100, 2.0**3),
-        (lambda e: e > 0.1, 2.0**3), (lambda _: False, None),
-    ])  # fmt: skip
-    def test_leaves_out_where_a_mechanism_is_not_defined(
-        self, defined: Callable[[float], bool], expected: float | None
-    ) -> None:
-        def risk_at(epsilon: float) -> float:
-            if not defined(epsilon):
-                raise DataError("not defined here")
-            return min(1.0, epsilon / 16)
-
-        with contextlib.nullcontext() if expected else refused("unsuitable-data"):
-            assert largest_epsilon(risk_at, 0.5) == expected

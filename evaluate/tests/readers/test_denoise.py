@@ -1,8 +1,7 @@
-"""Denoising is post-processing: it reads a release and public data alone, and what no mechanism wrote stays."""
+"""A reader of the whole text reads a release and public data alone, and what no mechanism wrote stays."""
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import json
 import math
@@ -16,27 +15,24 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import InUseError, MismatchError, NotMadeError, OverlapError
 from corpusveil.jobs.local import Local
 from corpusveil.kernel.kernel import NO_TAGS
 from corpusveil.kernel.prepared import prepare
-from corpusveil.language import denoise as denoise_module
-from corpusveil.language.denoise import MARGIN, NO_FACTS, Denoiser, Search, reader_of
-from corpusveil.language.lattice_room import DOCUMENT
-from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
-from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.release import job
+from corpusveil.text.tokens import Tokenizer, string_buffers
 from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.release.denoise_corpus import denoise
+from corpusveil_evaluate.readers.ngrams import denoise as denoise_module
+from corpusveil_evaluate.readers.ngrams.denoise import _WRITTEN_FOR_SPANS, Denoiser, Search, _within, reader_of
+from corpusveil_evaluate.readers.ngrams.denoised_texts import denoise, denoise_release
+from corpusveil_evaluate.readers.ngrams.lattice_room import DOCUMENT
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from tests.calls import refused
-from tests.language.random_texts import WORDS, corpus
+from tests.readers.random_texts import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))
@@ -86,31 +82,22 @@ def denoiser(space: Space, model: LanguageModel, budget: cv.Budget | None = None
     return Denoiser(mechanism, budget or cv.Budget(1.0), policy, model, Search(**options), joined)
 
 
-def denoised(made: Denoiser, texts: list[str]) -> list[str]:
-    out: list[str] = made.privatize(Documents(pa.array(texts, pa.large_string()), [None] * len(texts)))[0].to_pylist()
-    return out
-
-
-# What is read
-
-
-def test_the_manifest_names_the_release_repeats_its_promise_and_spends_nothing(
+def test_a_release_is_read_from_its_folder_and_from_its_texts(
     space: Space, model: LanguageModel, tmp_path: Path
 ) -> None:
-    release = release_of(space, tmp_path, [*corpus(20, 5, 40), "aa 12 a@b.example"])  # a mask is one token
-    denoise(release, str(tmp_path / "out"), space=space, model=dataclasses.replace(model, info={"counts": "c" * 64}))
-    before, after = (json.loads((Path(f) / "manifest.json").read_text()) for f in (release, tmp_path / "out"))
-    assert after["denoised"]["release"] == before["release"] != after["release"]
-    assert after["denoised"]["content_sha256"] == before["content_sha256"] != after["content_sha256"]
-    assert (after["denoised"]["margin"], after["denoised"]["model"]) == (MARGIN, model.digest)
-    for same in ("guarantee", "documents", "tokens", "configuration"):
-        assert after[same] == before[same]
-    said, *promise = after["guarantee_in_words"]
-    assert promise == before["guarantee_in_words"]
-    assert said.endswith(NO_FACTS)
-    assert f"the language model {model.digest[:16]}…, counted on the text of the counts {'c' * 16}…" in said
-    assert after["spends"] == before["spends"]
-    assert NO_FACTS in (tmp_path / "out.report.html").read_text()
+    """The command and the function give the same texts; a missing text stays missing; passages are refused."""
+    texts = [*corpus(20, 5, 40), "aa 12 a@b.example"]  # a mask is one token
+    release = release_of(space, tmp_path, texts)
+    assert denoise_release(release, str(tmp_path / "out.jsonl"), space=space, model=model) == len(texts)
+    read = [json.loads(line)["text"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    drawn = texts_of(release)
+    made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), key=KEY)
+    assert read == denoise(drawn, made, model) != drawn
+    assert denoise([None, *drawn], made, model) == [None, *read]
+    with refused("conflicting-settings", "passage"):
+        denoise(drawn, cv.release(store="en", epsilon=10.0, key=KEY), model)
+    with refused("missing-setting", "model"):
+        denoise(drawn, made)
 
 
 def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: LanguageModel) -> None:
@@ -120,8 +107,8 @@ def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: Lang
     some = [" ".join(rng.choice(VOCABULARY, size)) + end for size, end in ((1, ""), (40, "."), (300, " 7"), (9, "!"))]
     long = ". ".join(" ".join(rng.choice(VOCABULARY, 7)) for _ in range(DOCUMENT // 7 + 50))
     texts = [some[0], None, "", "aa " * 200, *some, long, some[2], "zzz 7"]
-    together = made.privatize(Documents(pa.array(texts, pa.large_string()), [None] * len(texts)))[0].to_pylist()
-    assert together == [None if text is None else denoised(made, [text])[0] for text in texts]
+    together = made.readable(texts)
+    assert together == [None if text is None else made.readable([text])[0] for text in texts]
     assert together[1] is None
     assert together[6] != some[2]
     assert len(together[8].split()) == len(long.split())
@@ -154,11 +141,11 @@ def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_
     small, budget = space_of(VOCABULARY), cv.Budget(0.5)
     release = cv.Release(cv.mechanism("ring-geometric", small), budget, cv.TextPolicy(), key=KEY)
     drawn = cv.privatize(corpus(150, 6, 40), release, cv.RowNumbers("golden"))
-    now = "\n".join(denoised(denoiser(small, model, budget), drawn))
+    now = "\n".join(denoiser(small, model, budget).readable(drawn))
     assert hashlib.sha256(now.encode()).hexdigest()[:32] == SUPPORTED
     monkeypatch.setattr(denoise_module, "MEMORY", 0.0)
     found = [
-        denoised(denoiser(small, model, budget, margin=margin), drawn) for margin in (0.0, 300.0, 1000.0, 3000.0, 1e9)
+        denoiser(small, model, budget, margin=margin).readable(drawn) for margin in (0.0, 300.0, 1000.0, 3000.0, 1e9)
     ]
     assert hashlib.sha256("\n".join(found[0]).encode()).hexdigest()[:32] == EACH_ALONE
     assert found[-1] == drawn
@@ -174,7 +161,7 @@ def test_what_no_mechanism_wrote_stays_as_it_is(space: Space, model: LanguageMod
     policy = cv.TextPolicy(unknown_words="mask", numbers="keep", stop_words="keep", layout="keep", case="restore")
     made = denoiser(space, model, policy=policy)
     text = "[unknown] 12,5  AB ac\n Ad (ae) zzz! [contact] the AF.\t\N{PILE OF POO}"
-    found = denoised(made, [text, "", " \n"])
+    found = made.readable([text, "", " \n"])
     assert found[1:] == ["", " \n"]
     words = [word for word in text.replace("(", " ").replace(")", " ").split() if word.lower().strip(".") in VOCABULARY]
     rest, told = text, found[0]
@@ -234,10 +221,10 @@ def test_units_of_collocations_are_found_again(model: LanguageModel, tmp_path: P
     made = denoiser(space, model, policy=cv.TextPolicy(**policy), collocations=table)
     tokens, replaced, _ = made.read(reader_of(made), *string_buffers(pa.array(texts_of(release), pa.large_string())))
     assert (tokens.ids[replaced] >= 15).sum() > 20
-    denoise(release, str(tmp_path / "out"), space=space, model=model, collocations=table)
-    assert "_" not in " ".join(texts_of(tmp_path / "out"))
-    with pytest.raises(MismatchError):
-        denoise(release, str(tmp_path / "other"), space=space, model=model)
+    denoise_release(release, str(tmp_path / "out.jsonl"), space=space, model=model, collocations=table)
+    assert "_" not in (tmp_path / "out.jsonl").read_text()
+    with refused("mismatch", "collocations"):
+        denoise_release(release, str(tmp_path / "other"), space=space, model=model)
 
 
 def test_words_that_the_tokenizer_splits_are_read_in_parts(model: LanguageModel) -> None:
@@ -246,33 +233,24 @@ def test_words_that_the_tokenizer_splits_are_read_in_parts(model: LanguageModel)
     text = "aa ab-ac ad 3d x.y"
     tokens, replaced, _ = made.read(reader_of(made), *string_buffers(pa.array([text], pa.large_string())))
     assert [tokens.text(token) for token in np.flatnonzero(replaced)] == ["aa", "ab", "ac", "ad"]
-    assert re.fullmatch(r"\S+ \w+-\w+ \S+ 3d x\.y", denoised(made, [text])[0])
+    assert re.fullmatch(r"\S+ \w+-\w+ \S+ 3d x\.y", made.readable([text])[0])
 
 
 # Wrong calls
 
 
-def test_wrong_calls_are_refused(space: Space, model: LanguageModel, tmp_path: Path) -> None:
-    release, out = release_of(space, tmp_path, corpus(20, 5, 40)), str(tmp_path / "out")
-    options: dict[str, Any] = {"space": space, "model": model}
-    denoise(release, out, **options)
-    stamp = (tmp_path / "out" / "manifest.json").stat().st_mtime_ns
-    assert denoise(release, out, **options).words == 0
-    assert (tmp_path / "out" / "manifest.json").stat().st_mtime_ns == stamp
-    wrong: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
-        (MismatchError, release, "other", {"space": space_of(VOCABULARY, 9)}),
-        (OverlapError, release, "release/out", {}),
-        (NotMadeError, str(tmp_path / "in"), "other", {}),
-        (MismatchError, out, "other", {}),
-        (InUseError, release, "out", {"search": Search(breadth=8)}),
-    ]
-    for error, source, output, more in wrong:
-        with pytest.raises(error):
-            denoise(source, str(tmp_path / output), **{**options, **more})
-    next(Path(release, "data").iterdir()).unlink()
-    with pytest.raises(NotMadeError):
-        denoise(release, str(tmp_path / "other"), **options)
-    assert not (tmp_path / "other").exists()
+def test_another_release_or_space_is_refused(space: Space, model: LanguageModel, tmp_path: Path) -> None:
+    """Before a text is written; and a shard that was changed, before its texts."""
+    release, out = release_of(space, tmp_path, corpus(20, 5, 40)), str(tmp_path / "out.jsonl")
+    with refused("mismatch", "space"):
+        denoise_release(release, out, space=space_of(VOCABULARY, 9), model=model)
+    with refused("missing-artefact"):
+        denoise_release(str(tmp_path / "in"), out, space=space, model=model)
+    assert not Path(out).exists()
+    shard = next(Path(release, "data").iterdir())
+    shard.write_text(shard.read_text().replace("aa", "ab"))
+    with refused("input-changed", shard.name):
+        denoise_release(release, out, space=space, model=model)
 
 
 def test_wrong_settings_are_refused(space: Space, model: LanguageModel) -> None:
@@ -293,33 +271,7 @@ def test_wrong_settings_are_refused(space: Space, model: LanguageModel) -> None:
             denoiser(space, model, cv.Budget(5.0, "document", allocation), policy=cv.TextPolicy(**policy))
 
 
-def test_one_file_is_denoised_in_parts_that_are_kept_and_shows_how_far_it_is(
-    space: Space, model: LanguageModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A run that is stopped goes on behind the last part, and within a part each heartbeat has a larger share."""
-    texts = corpus(BLOCK_ROWS + 600, 6, 4)
-    release, shares, kernel = release_of(space, tmp_path, texts), list[float](), Denoiser.privatize
-    whole, parts = str(tmp_path / "whole"), str(tmp_path / "parts")
-    monkeypatch.setattr(job._Progress, "note", lambda *given: shares.append(given[-1]))
-    cv.denoise(release, whole, space=space, model=model)
-    assert len(shares) > len(texts) // 256
-    assert all(0 < share <= 1 for share in shares)
-    left = [BLOCK_ROWS // 256]
-
-    def stopped(*given: Any, **more: Any) -> Any:
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return kernel(*given, **more)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Denoiser, "privatize", stopped)
-        with pytest.raises(KeyboardInterrupt):
-            cv.denoise(release, parts, space=space, model=model)
-    done: list[int] = []
-    monkeypatch.setattr(
-        Denoiser, "privatize", lambda *given, **more: (done.append(len(given[1])), kernel(*given, **more))[1]
-    )
-    cv.denoise(release, parts, space=space, model=model)
-    assert sum(done) < len(texts)
-    assert texts_of(parts) == texts_of(whole)
+def test_masks_of_spans_stay() -> None:
+    tokens = Tokenizer.of_words(["wa", "wb"]).tokenize(["[name] wa name wb name_x"])
+    marked = "".join(tokens.text(t) for t in np.flatnonzero(_within(_WRITTEN_FOR_SPANS, tokens)).tolist())
+    assert marked == "[name]"

@@ -11,8 +11,8 @@ import numpy.typing as npt
 import orjson
 import pyarrow as pa
 
-from corpusveil.language.fixed import ONE
-from corpusveil.language.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.fixed import ONE
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
 LETTERS = "abcdefghijkl"
 WORDS = [f"{one}{two}" for one in LETTERS for two in LETTERS]

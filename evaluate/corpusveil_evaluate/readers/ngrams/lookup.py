@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.compiled import called, compiled
-from corpusveil.language.fixed import LEAST
+from corpusveil_evaluate.readers.ngrams.fixed import LEAST
 
 ROUGH_BITS = 11
 ROUGH = 1 << ROUGH_BITS

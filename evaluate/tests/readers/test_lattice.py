@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.language.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
-from corpusveil.language.fixed import ONE
-from corpusveil.language.lattice import search_runs
-from corpusveil.language.lattice_room import room
-from corpusveil.language.model import LanguageModel
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
+from corpusveil_evaluate.readers.ngrams.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
+from corpusveil_evaluate.readers.ngrams.fixed import ONE
+from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_room import room
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.language.random_texts import WORDS, corpus, log_probability
+from tests.readers.random_texts import WORDS, corpus, log_probability
 
 SIZE = 6
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.compiled import called
-from corpusveil.language.lookup import BY_SECOND, entry_in, found_from, mixed, rough_in, spot
+from corpusveil_evaluate.readers.ngrams.lookup import BY_SECOND, entry_in, found_from, mixed, rough_in, spot
 
 FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""

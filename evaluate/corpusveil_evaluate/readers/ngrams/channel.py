@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.errors import NoClosedForm
-from corpusveil.language.fixed import LEAST, ONE, linear, tables
-from corpusveil.language.lattice_room import Spoken
-from corpusveil.language.lookup import ROUGH
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.explained import explain, explain_sampled
 from corpusveil.mechanisms.on_lists import OnLists
-from corpusveil.mechanisms.risk import smoothed
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
+from corpusveil_evaluate.readers.ngrams.explained import explain, explain_sampled
+from corpusveil_evaluate.readers.ngrams.fixed import LEAST, ONE, linear, tables
+from corpusveil_evaluate.readers.ngrams.lattice_room import Spoken
+from corpusveil_evaluate.readers.ngrams.lookup import ROUGH
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.word_risk import smoothed
 
 RARE = 2e-5
 """The share of public text up to which a word is rare, and the whole margin protects it; about the 4,500th word."""

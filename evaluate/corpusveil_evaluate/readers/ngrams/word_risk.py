@@ -14,29 +14,25 @@ who cares for some words alone: content words (``content.py``). Everything is co
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from corpusveil.arrays import Float64, Int64
-from corpusveil.errors import BadValueError, DataError, NoClosedForm, UserError, of_other_type
+from corpusveil.errors import BadValueError, NoClosedForm, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.explained import explain, explain_sampled
-from corpusveil.sampling.grid import grid_value
+from corpusveil.mechanisms.on_distances import OnDistances
+from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.space import Space
 from corpusveil.text.policy import DEFAULT, TextPolicy
+from corpusveil_evaluate.readers.ngrams.explained import explain, explain_sampled
+from corpusveil_evaluate.readers.ngrams.laws_on_distances import guessed_by_distances
+from corpusveil_evaluate.readers.ngrams.laws_on_lists import guessed_on_a_list
 
 SMOOTHING = 0.5
 """Added to every count (Krichevsky, Trofimov 1981), since a word that public text lacks may still be an input."""
-LOWEST, HIGHEST = -8 * 8, 8 * 10
-"""Epsilon is chosen from the public grid 2^(j/8), from 2^-8 to 2^10."""
-_DOUBLE = 8
-STEPS, SLACK = 8, 0.01
-"""Between two grid values, ``STEPS`` more are tried where a risk is more than ``SLACK`` below the one asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +96,6 @@ class WordRisk(WordShares):
     exact: bool
     content: WordShares
 
-    def sentence(self) -> str:
-        """Say it in one sentence."""
-        return reader_guesses(self.content.share, self.share, self.content.blind)
-
 
 def word_risk(
     mechanism: Mechanism, epsilon: float, prior: Prior | None = None, *, policy: TextPolicy = DEFAULT,
@@ -144,9 +136,10 @@ def _best_guesses(
     mechanism: Mechanism, epsilon: float, prior: Prior, counted: Float64, *, estimate: bool
 ) -> tuple[Float64, Float64, bool]:
     """Return the largest weight times law of each output, float64 [m, V], how often each input stays, and if exact."""
-    shares = mechanism.best_guess(epsilon, prior.words, counted)
-    if shares is not None:
-        return *shares, True
+    if isinstance(mechanism, OnDistances):  # without the rows of all words, which are too many to build
+        return *guessed_by_distances(mechanism.rows(epsilon), prior.words, counted), True
+    if isinstance(mechanism, OnLists) and len(mechanism.space.lists) == 1:
+        return *guessed_on_a_list(mechanism, epsilon, prior.words, counted), True
     every, exact = np.arange(len(mechanism.space)), True
     try:
         explained = [explain(mechanism, epsilon, prior.words, some, every, 1) for some in counted]
@@ -158,91 +151,8 @@ def _best_guesses(
     return np.stack([laws.joint[:, 0] for laws in explained]), explained[0].own[prior.words], exact
 
 
-def largest_epsilon(risk_at: Callable[[float], float], risk: float, *, fine: bool = False) -> float:
-    """Return the largest epsilon of the grid before ``risk_at(epsilon)`` exceeds ``risk``.
-
-    It is evaluated at 1, at doubled or halved epsilons until the risk is bracketed, and then by bisection, so that the
-    risk at the next grid value is known to be too large. An epsilon at which it raises UserError, because the mechanism
-    is not defined there, is left out. ``fine`` also bisects between these two values, as long as the risk is not almost
-    reached: noise on vectors takes some risks from one grid value to the next from far below to far above. Raises
-    DataError if the risk is too large at the smallest epsilon.
-    """
-    known: dict[int, float | None] = {}
-    refused: list[UserError] = []
-
-    def at(index: int) -> float | None:
-        if index not in known:
-            try:
-                known[index] = risk_at(grid_value(index))
-            except UserError as error:
-                refused.append(error)
-                known[index] = None
-        return known[index]
-
-    def fits(index: int) -> bool:
-        value = at(index)
-        return value is not None and value <= risk
-
-    start = next((index for index in range(0, HIGHEST + 1, _DOUBLE) if at(index) is not None), None)
-    if start is None:
-        raise refused[-1]
-    low = high = start
-    if fits(start):
-        while fits(high) and high < HIGHEST:
-            low, high = high, min(high + _DOUBLE, HIGHEST)
-        if fits(high):
-            return grid_value(high)
-    else:
-        while low > LOWEST and at(low) is not None and not fits(low):
-            low, high = max(low - _DOUBLE, LOWEST), low
-    while high - low > 1 and (fits(low) or at(low) is None):
-        middle = (low + high) // 2
-        below = fits(middle) or (at(middle) is None and not fits(low))
-        low, high = (middle, high) if below else (low, middle)
-    if not fits(low):
-        least = min(index for index, value in known.items() if value is not None)
-        raise DataError(
-            f"risk = {risk:g}: even at epsilon {grid_value(least):g}, the smallest that is tried, a reader recovers "
-            f"{known[least] or 0.0:.1%} of the words of public text; give a risk of at "
-            "least that, or choose a smaller epsilon yourself."
-        )
-    first, last, step, width = grid_value(low), grid_value(low + 1), 0, STEPS
-    reached = known[low] or 0.0
-    while fine and width > 1 and low < HIGHEST and known.get(high) is not None and risk - reached > SLACK:
-        width //= 2
-        share = risk_at(first + (last - first) * (step + width) / STEPS)  # the same value on every machine
-        if share <= risk:
-            step, reached = step + width, share
-    return first + (last - first) * step / STEPS
-
-
-Figure = tuple[float, float]
-"""A measured share, and its standard error."""
 TRIGRAMS = "the public trigrams"
 """What a reader from context knows of language, unless a stronger one was measured."""
-
-
-def recovered(
-    like: Figure,
-    unlike: Figure | None = None,
-    *,
-    reader: str = TRIGRAMS,
-    own_text: bool = False,
-    highest: Sequence[Any] | None = None,
-) -> tuple[str, ...]:
-    """Say what a reader from context recovers, of each kind of text, everywhere in the same words.
-
-    ``highest``: of the register of which most is recovered, its name, the share and the standard error of it.
-    """
-    kind = "the public text that was given" if own_text else "text like the model's"
-    said = f"a reader with {reader} recovers {_about(like)} of the content words of {kind}"
-    if highest is not None:
-        said = f"{said}, of {highest[0]}, where it recovers most, {_about((highest[1], highest[2]))}"
-    return (said, *([] if unlike is None else [f"{_about(unlike)} of those of text unlike it"]))
-
-
-def _about(figure: Figure) -> str:
-    return f"about {figure[0]:.1%} (± {100 * figure[1]:.1f})"
 
 
 def reader_guesses(content: float, every: float, blind: float) -> str:

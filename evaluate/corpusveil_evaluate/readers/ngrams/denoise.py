@@ -23,25 +23,21 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
 from corpusveil.errors import BadValueError, ConflictError, VersionError
 from corpusveil.kernel.prepared import Prepared, chunks, prepare, public_weights
-from corpusveil.language.channel import ALL, Candidates, changes_of, public_shares, spoken_of
-from corpusveil.language.lattice import search_runs
-from corpusveil.language.lattice_room import LONGEST, Room, Spoken, room
-from corpusveil.language.model import LanguageModel
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.storage.documents import Documents
 from corpusveil.text import policy as roles
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
-from corpusveil.text.counts import Counts
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import ALL_ROLES, MASKS, TextPolicy
 from corpusveil.text.sentences import ends_and_crossed
 from corpusveil.text.text_writer import NO_SPAN_TEXTS, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates, changes_of, public_shares, spoken_of
+from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST, Room, Spoken, room
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
-VERSION = 1
-"""Part of a denoised release's digest; increased whenever the same call would write other text."""
 LEAST = 0.01
 """The least share, relative to the best, of a candidate after the first pass (``lattice.py``)."""
 MARGIN = 0.4
@@ -157,25 +153,19 @@ class Law(Protocol):
 
 
 @dataclass(slots=True)
-class Channel:
-    """What a process prepares once to read the words of a release."""
+class Reader:
+    """The data that a process prepares once to denoise a release."""
 
     prepared: Prepared
     candidates: Candidates
     masks: bool
-    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-
-
-@dataclass(slots=True)
-class Reader(Channel):
-    """The data that a process prepares once to denoise a release."""
-
     shares: npt.NDArray[np.float64]
     said: Spoken
     unknown: npt.NDArray[np.float64]
     rho: float
     room: Room
     changes: npt.NDArray[np.float64]
+    lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,50 +190,24 @@ class Denoiser:
                 "it, so no epsilon can be computed; only a budget per token can be denoised with spans."
             )
 
-    @property
-    def same_noise(self) -> bool:
-        """Whether equal texts become equal: always, as nothing is drawn."""
-        return True
-
-    def reader(self) -> Channel:
-        """Return what this process prepared."""
-        return reader_of(self)
-
-    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
-        """Denoise D documents of a release: their texts -> large_string [D], nulls staying null, and counts.
-
-        A ``Transform`` like the kernel of a release; nothing is drawn, and nothing is spent.
-        """
-        texts = documents.texts
-        reader = self.reader()
-        data, places = string_buffers(texts)
-        counts = Counts(documents=len(texts) - texts.null_count, input_bytes=int(places[-1] - places[0]))
+    def readable(self, texts: Sequence[str | None]) -> list[Any]:
+        """Denoise the texts of a release, as any reader of it can; None stays. Nothing is drawn or spent."""
+        reader, (data, places) = reader_of(self), string_buffers(pa.array(texts, pa.large_string()))
         pieces, lengths = [np.empty(0, np.uint8)], [np.zeros(1, np.int64)]
         for first, last in chunks(places):
             with reader.lock:
-                piece, sizes = self._chunk(reader, data, places[first : last + 1], counts)
+                piece, sizes = self._chunk(reader, data, places[first : last + 1])
             pieces.append(piece)
             lengths.append(sizes)
-        valid = pa.py_buffer(np.packbits(texts.is_valid().to_numpy(zero_copy_only=False), bitorder="little"))
         offsets = pa.py_buffer(np.cumsum(np.concatenate(lengths)))
-        array = pa.LargeStringArray.from_buffers(
-            len(texts), offsets, pa.py_buffer(np.concatenate(pieces)), valid if texts.null_count else None,
-            texts.null_count,
-        )  # fmt: skip
-        return array, counts
-
-    def readable(self, texts: Sequence[str]) -> list[str]:
-        """Denoise the texts of a release, as any reader of it can."""
-        made, _ = self.privatize(Documents(pa.array(texts, pa.string()), []))
-        return list(made.to_pylist())
+        made = pa.LargeStringArray.from_buffers(len(texts), offsets, pa.py_buffer(np.concatenate(pieces)))
+        return [None if text is None else read for text, read in zip(texts, made.to_pylist(), strict=True)]
 
     def _chunk(
-        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64], counts: Counts
+        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
         tokens, replaced, kept = self.read(reader, data, documents)
         guessed = self.guesses(reader, tokens, replaced, kept)
-        counts.privatized += int(replaced.sum())
-        counts.unchanged += int((guessed == tokens.ids)[replaced].sum())
         role = np.where(replaced, roles.KNOWN_WORD, ROLES_OF_CLASSES[tokens.classes]).astype(np.uint8)
         actions = np.full(len(ALL_ROLES), roles.KEEP, np.uint8)
         actions[roles.KNOWN_WORD] = roles.PRIVATIZE
@@ -256,7 +220,7 @@ class Denoiser:
         )
         offsets = np.empty(tokens.documents.size, np.int64)
         forms = len(self.mechanism.space) if self.policy.case == "restore" else 0  # words between case forms
-        counts.tokens_written += write_text(
+        write_text(
             tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, role, actions, guessed,
             wording.words, wording.offsets, wording.records, forms, wording.masks, wording.mask_offsets, True, False,
             KINDS, LOWER, out, offsets, NO_SPAN_TEXTS.text, NO_SPAN_TEXTS.offsets,
@@ -264,7 +228,7 @@ class Denoiser:
         return out[: offsets[-1]], np.diff(offsets)
 
     def read(
-        self, reader: Channel, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
+        self, reader: Reader, data: npt.NDArray[np.uint8], documents: npt.NDArray[np.int64]
     ) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
         """Return the tokens, or units, of released text, which of them were replaced, and which are words in the clear.
 
@@ -321,7 +285,7 @@ class Denoiser:
         )  # fmt: skip
         out[index] = originals
 
-    def rows(self, reader: Channel, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def rows(self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the row of candidates of each replaced token, int64 [K]."""
         ids, epsilon = tokens.ids[replaced], self.epsilons(tokens, replaced)
         out = np.empty(ids.size, np.int64)

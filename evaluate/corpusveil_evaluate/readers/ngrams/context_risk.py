@@ -22,20 +22,29 @@ import pyarrow as pa
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError, UnsetError
 from corpusveil.kernel.prepared import prepare
-from corpusveil.language.channel import ALL, Candidates
-from corpusveil.language.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, places_of, reader_of
-from corpusveil.language.lattice import search_runs
-from corpusveil.language.model import LanguageModel
-from corpusveil.language.sample import Sample, sample_of
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
-from corpusveil.mechanisms.risk import LOWEST, TRIGRAMS, recovered
 from corpusveil.sampling.draws import RESAMPLE, DrawKey, Draws
 from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import NUMBER, WORD
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.text.tokens import string_buffers
+from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
+from corpusveil_evaluate.readers.ngrams.denoise import (
+    CUT,
+    LEAST,
+    MEMORY,
+    THOROUGH,
+    Denoiser,
+    Reader,
+    places_of,
+    reader_of,
+)
+from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.readers.ngrams.sample import Sample, sample_of
+from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
 
 WORDS = 24_000
 """The most words of a text that are attacked; further texts are left out."""
@@ -47,7 +56,7 @@ FEWEST_PARTS = 10
 """The least number of parts of a register whose share is looked at."""
 MOST_ERROR = 0.02
 """The largest standard error of a share of content words."""
-GRID = [grid_value(index) for index in range(LOWEST, 6 * 8 + 1)]
+GRID = [grid_value(index) for index in range(-8 * 8, 6 * 8 + 1)]
 _PUBLIC = b"corpusveil: public sentences, released to measure what readers recover"
 
 
@@ -71,36 +80,6 @@ class TextShares(ReadShare):
     content: ReadShare
     highest: tuple[str, float, float] | None = None
     reader: str = TRIGRAMS
-
-
-@dataclass(frozen=True, slots=True)
-class ContextRisk(TextShares):
-    """What readers recover of text like the model's, and of text ``unlike`` it; None if the sample has no such text."""
-
-    unlike: TextShares | None = None
-
-    def sentence(self) -> str:
-        """Say it in one sentence, without its full stop."""
-        unlike = None if self.unlike is None else (self.unlike.content.share, self.unlike.content.error)
-        return ", and ".join(
-            recovered((self.content.share, self.content.error), unlike, reader=self.reader, highest=self.highest)
-        )
-
-
-def context_risk(
-    mechanism: Mechanism, epsilon: float, model: LanguageModel, *, texts: Sequence[str] | None = None,
-    policy: TextPolicy = DEFAULT, content: npt.NDArray[np.float64] | None = None,
-) -> ContextRisk:  # fmt: skip
-    """Return how many words of public texts readers recover. Public, and the same on every machine.
-
-    ``texts`` are public texts of your own kind that the model has not counted; by default the sample of the model.
-    ``policy`` says what readers see of stop words: with ``keep`` a stop word in the release is one in the clear, or a
-    replacement of another word. ``content`` float64 [V] is how much each word counts; ``content_weights`` by default.
-    Raises UserError without a sample, and for texts that are too few to measure a share.
-    """
-    like, *others = (precise(each.read(epsilon)) for each in readers_of(mechanism, model, texts, policy, content)[0])
-    unlike = others[0] if others else None
-    return ContextRisk(like.share, like.error, like.words, like.content, like.highest, like.reader, unlike)
 
 
 def readers_of(

@@ -11,8 +11,7 @@ the beginning of a run, and those that counts with a least count leave out) add 
 counts the words that follow; in others it is ``c(uv)``, so that omitted n-grams, and ends of runs, count for the
 shorter context. q is the share of word tokens that the vocabulary lacks.
 
-A bigram's key is its two ids plus one, 21 bits each, times an odd constant modulo 2^64: keys are spread evenly, so that
-ranges of keys have equal work.
+A bigram's key is its two ids plus one, 21 bits each, times an odd constant modulo 2^64: its order among bigrams.
 """
 
 from __future__ import annotations
@@ -54,9 +53,6 @@ class Discounts:
     @classmethod
     def of(cls, counts: Int64) -> Discounts:
         return cls(int((counts == 1).sum()), int((counts == 2).sum()))
-
-    def __add__(self, other: Discounts) -> Discounts:
-        return Discounts(self.once + other.once, self.twice + other.twice)
 
     @property
     def value(self) -> float:
@@ -136,11 +132,6 @@ class Sums:
         begin, end = np.bincount(first, minlength=size), np.bincount(second, minlength=size)
         totals, ended = np.bincount(first, made.before, size), np.bincount(second, counts2, size)
         return cls(begin, totals.astype(np.int64), end, ended.astype(np.int64))
-
-    def __add__(self, other: Sums) -> Sums:
-        return Sums(
-            self.begin + other.begin, self.totals + other.totals, self.end + other.end, self.ended + other.ended
-        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
+from corpusveil_evaluate.readers.ngrams.laws_on_lists import chances, in_reach, near, outside
 
 _PUBLIC = b"corpusveil: replacements drawn to learn a law that anybody may learn"
 SAMPLES = 1 << 18
@@ -34,13 +35,12 @@ CELLS = 1 << 22
 class Explained:
     """The likeliest originals of each of U outputs, likeliest first; ties go to the lower id.
 
-    ``words`` int64 [U, k], padded by -1; ``joint`` float64 [U, k] is prior times law, ``evidence`` float64 [U] its sum
-    over all inputs; ``own`` float64 [U] the probability that an output comes from itself.
+    ``words`` int64 [U, k], padded by -1; ``joint`` float64 [U, k] is prior times law; ``own`` float64 [U] is the
+    probability that an output comes from itself.
     """
 
     words: Int64
     joint: Float64
-    evidence: Float64
     own: Float64
 
 
@@ -61,30 +61,27 @@ def _by_steps(mechanism: Any, epsilon: float, prior_words: Any, prior_shares: An
     size = len(mechanism.space)
     shares = np.zeros(size)
     shares[prior_words] = prior_shares
-    outside = mechanism.outside(epsilon) * shares
-    frequent = np.argsort(-outside, kind="stable")[:top]
+    beyond_reach = outside(mechanism, epsilon) * shares
+    frequent = np.argsort(-beyond_reach, kind="stable")[:top]
     frequent = frequent[shares[frequent] > 0]
-    own = mechanism.chances(outputs, outputs, epsilon)
+    own = chances(mechanism, outputs, outputs, epsilon)
     words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
-    evidence = np.full(outputs.size, outside.sum())
     width = len(mechanism.space.lists) * min(2 * mechanism.reach(epsilon) + 1, size) + top
     for first in range(0, outputs.size, max(1, CELLS // width)):
         some = slice(first, first + max(1, CELLS // width))
-        near = mechanism.near(outputs[some], epsilon)
-        others = np.where(mechanism.in_reach(frequent, outputs[some, None], epsilon), -1, frequent)
-        inputs = np.concatenate([near, others], axis=1)
-        weights = mechanism.chances(inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
-        beyond = outside[inputs] * (inputs >= 0)
-        evidence[some] += (weights - beyond)[:, : near.shape[1]].sum(axis=1)
+        close = near(mechanism, outputs[some], epsilon)
+        others = np.where(in_reach(mechanism, frequent, outputs[some, None], epsilon), -1, frequent)
+        inputs = np.concatenate([close, others], axis=1)
+        weights = chances(mechanism, inputs, outputs[some, None], epsilon) * shares[inputs] * (inputs >= 0)
         words[some], joint[some] = _best(inputs, weights, top)
-    return Explained(words, joint, evidence, own)
+    return Explained(words, joint, own)
 
 
 def _by_laws(
     mechanism: Mechanism, epsilon: float, prior_words: Any, prior_shares: Any, outputs: Any, top: int
 ) -> Explained:
     words, joint = np.full((outputs.size, top), -1, dtype=np.int64), np.zeros((outputs.size, top))
-    evidence, own = np.zeros(outputs.size), np.zeros(outputs.size)
+    own = np.zeros(outputs.size)
     step = max(1, CELLS // len(mechanism.space))
     order = np.argsort(-prior_shares, kind="stable")  # the likeliest first: later words are seldom among the best
     strange = np.setdiff1d(outputs, prior_words)
@@ -102,11 +99,10 @@ def _by_laws(
         at, itself = np.nonzero(outputs[:, None] == some)
         own[at] = law[at, itself]
         weights = law * shares[first : first + step]
-        evidence += weights.sum(axis=1)
         rows = np.flatnonzero(weights.max(axis=1) >= joint[:, -1])
         tried = np.concatenate([words[rows], np.broadcast_to(some, (rows.size, some.size))], axis=1)
         words[rows], joint[rows] = _best(tried, np.concatenate([joint[rows], weights[rows]], axis=1), top)
-    return Explained(words, joint, evidence, own)
+    return Explained(words, joint, own)
 
 
 def _best(inputs: Int64, weights: Float64, top: int) -> tuple[Int64, Float64]:
@@ -188,6 +184,4 @@ def explain_sampled(
     at = begins[:, None] + np.arange(top)
     there = np.arange(top) < sizes[:, None]
     at = np.where(there, at, 0)
-    rest = unseen.sum() - np.bincount(output, unseen[word], size)
-    evidence = (np.bincount(output, joint, size) + others * np.maximum(rest, 0.0))[outputs]
-    return Explained(np.where(there, word[at], -1), np.where(there, joint[at], 0.0), evidence, own[outputs])
+    return Explained(np.where(there, word[at], -1), np.where(there, joint[at], 0.0), own[outputs])

@@ -15,8 +15,8 @@ import orjson
 import pyarrow as pa
 
 from corpusveil.errors import ArtefactError, BadFileError, BadRowError, NotMadeError, SizeError
-from corpusveil.language.model import LanguageModel
 from corpusveil.storage import files
+from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
 NAME = "sample.jsonl.zst"
 MOST_BYTES = 1 << 20

@@ -1,4 +1,4 @@
-"""A model is the one of its counts, in any number of ranges, on any engine, however often it was killed."""
+"""A model is the one of its counts; what is damaged is refused."""
 
 from __future__ import annotations
 
@@ -12,21 +12,16 @@ import numpy as np
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import BadValueError, InUseError, WorkError
-from corpusveil.jobs.beam import Beam
+from corpusveil.errors import BadValueError, InUseError
 from corpusveil.jobs.local import Local
-from corpusveil.jobs.spark import Spark
-from corpusveil.language import model, modelling
-from corpusveil.language.fixed import LEAST, ONE
-from corpusveil.language.lookup import ROUGH
-from corpusveil.language.model import Arrays, digest_of, load_model, sums_of
-from corpusveil.language.modelling import build_model, model_of_counts
-from corpusveil.language.sample import NAME, Sample, sample_of
-from corpusveil.storage.engine import Engine
-from tests.calls import Halting, refused
-from tests.language.random_texts import corpus, log_probabilities, sample_file
-
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+from corpusveil_evaluate.readers.ngrams import model
+from corpusveil_evaluate.readers.ngrams.fixed import LEAST, ONE
+from corpusveil_evaluate.readers.ngrams.lookup import ROUGH
+from corpusveil_evaluate.readers.ngrams.model import Arrays, digest_of, sums_of
+from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model, model_of_counts
+from corpusveil_evaluate.readers.ngrams.sample import NAME, Sample, sample_of
+from tests.calls import refused
+from tests.readers.random_texts import corpus, log_probabilities, sample_file
 
 
 @pytest.fixture
@@ -48,45 +43,21 @@ def content(url: str) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in Path(url).glob("*") if path.is_file()}
 
 
-def test_the_artefact_is_the_model_in_memory(counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Made in many ranges: the same arrays, hence the same probabilities."""
-    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 300)
-    told = build_model(counts, str(tmp_path / "model"), Local())
+def test_the_artefact_is_the_model_in_memory(counts: str, tmp_path: Path) -> None:
+    """The same arrays, hence the same probabilities; and what is complete is not made again."""
+    told = build_model(counts, str(tmp_path / "model"))
     saved, whole = load_model(tmp_path / "model"), model_of_counts(counts)
     for name, array in whole.arrays._asdict().items():
         np.testing.assert_array_equal(getattr(saved.arrays, name), array, err_msg=name)
     assert saved.digest == whole.digest == told["digest"]
     assert list(saved.vocabulary.words) == list(whole.vocabulary.words)
     assert told["trigrams"] > told["bigrams"] > told["words"] == len(saved)
+    made = (tmp_path / "model" / "_artifact.json").stat().st_mtime_ns
+    assert build_model(counts, str(tmp_path / "model"))["digest"] == told["digest"]
+    assert (tmp_path / "model" / "_artifact.json").stat().st_mtime_ns == made
     assert sorted(content(str(tmp_path / "model"))) == sorted(
         ["_artifact.json", "vocabulary.parquet", *(f"{name}.npy" for name in saved.arrays._fields)]
     )
-
-
-@pytest.mark.parametrize("engine", [Beam(), pytest.param(Spark("local[2]"), marks=[pytest.mark.spark])])
-def test_every_engine_makes_the_same_bytes(
-    counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: Engine
-) -> None:
-    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 3000)
-    build_model(counts, str(tmp_path / "alone"), Local())
-    build_model(counts, str(tmp_path / "model"), engine)
-    assert content(str(tmp_path / "model")) == content(str(tmp_path / "alone"))
-
-
-def test_a_killed_run_goes_on_to_the_same_bytes(counts: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(modelling, "RANGE_NGRAMS", 3000)
-    build_model(counts, str(tmp_path / "model"), Local())
-
-    for _ in range(3):
-        with pytest.raises(WorkError):
-            build_model(counts, str(tmp_path / "other"), Halting(1))
-        with refused("missing-artefact", "_artifact.json"):
-            load_model(tmp_path / "other")
-    build_model(counts, str(tmp_path / "other"), Local(2))
-    assert content(str(tmp_path / "other")) == content(str(tmp_path / "model"))
-    before = (tmp_path / "other" / "_artifact.json").stat().st_mtime_ns
-    build_model(counts, str(tmp_path / "other"), Halting(1))
-    assert (tmp_path / "other" / "_artifact.json").stat().st_mtime_ns == before
 
 
 def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
@@ -94,7 +65,7 @@ def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
     rows = [("how-to", None, "d"), ("news", None, "a"), ("news", None, "b"), ("fiction", False, "c")]
     lines = [{"text": text, "register": kind} | ({} if of is None else {"counted": of}) for kind, of, text in rows]
     file = sample_file(tmp_path / "sample.jsonl.zst", lines)
-    build_model(counts, str(tmp_path / "model"), Local(), sample=file)
+    build_model(counts, str(tmp_path / "model"), sample=file)
     saved = load_model(tmp_path / "model")
     assert sample_of(saved) == Sample(("d", "a", "b"), ("c",), ("how-to", "news", "news"))
     assert saved.digest == model_of_counts(counts).digest
@@ -103,18 +74,16 @@ def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
         [{"text": "a", "register": "news\nrisk: none"}],
     ):  # fmt: skip
         with refused("bad-row", "line 1", "wrong.jsonl.zst"):
-            build_model(
-                counts, str(tmp_path / "none"), Local(), sample=sample_file(tmp_path / "wrong.jsonl.zst", wrong)
-            )
+            build_model(counts, str(tmp_path / "none"), sample=sample_file(tmp_path / "wrong.jsonl.zst", wrong))
     with refused("unsuitable-data", "counted"):
-        build_model(counts, str(tmp_path / "none"), Local(), sample=sample_file(tmp_path / "of.zst", lines[-1:]))
+        build_model(counts, str(tmp_path / "none"), sample=sample_file(tmp_path / "of.zst", lines[-1:]))
     (tmp_path / "model" / NAME).write_bytes((tmp_path / "wrong.jsonl.zst").read_bytes())
     with refused("damaged-artefact", NAME):
         sample_of(saved)
 
 
 def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path) -> None:
-    told = build_model(counts, str(tmp_path / "model"), Local(), 3)
+    told = build_model(counts, str(tmp_path / "model"), 3)
     whole = load_model(tmp_path / "model")
     full = model_of_counts(counts)
     assert told["least"] == 3
@@ -123,13 +92,13 @@ def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path
     table = np.exp(log_probabilities(whole, pairs, np.arange(whole.unknown + 1)))
     assert np.abs(table.sum(axis=1) - 1).max() < 1e-3
     with pytest.raises(BadValueError):
-        build_model(counts, str(tmp_path / "wrong"), Local(), 0)
+        build_model(counts, str(tmp_path / "wrong"), 0)
     with pytest.raises(InUseError):
-        build_model(counts, str(tmp_path / "model"), Local())
+        build_model(counts, str(tmp_path / "model"))
 
 
 def test_a_model_pickles_as_its_address(counts: str, tmp_path: Path) -> None:
-    build_model(counts, str(tmp_path / "model"), Local())
+    build_model(counts, str(tmp_path / "model"))
     saved = load_model(tmp_path / "model")
     assert len(pickle.dumps(saved)) < 400
     assert pickle.loads(pickle.dumps(saved)) == saved
@@ -142,7 +111,7 @@ def test_a_damaged_model_and_other_artefacts_are_refused(counts: str, tmp_path: 
     for code, folder in (("mismatch", counts), ("missing-artefact", str(tmp_path))):
         with refused(code):
             load_model(folder)
-    build_model(counts, str(tmp_path / "model"), Local())
+    build_model(counts, str(tmp_path / "model"))
     for path in sorted((tmp_path / "model").glob("[!_]*")):
         whole = path.read_bytes()
         for harmed in (whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:], whole[:-4]):
@@ -186,7 +155,7 @@ HARMS: dict[str, Callable[[Tables], None]] = {
 
 def test_a_model_whose_tables_were_changed_is_refused_whatever_its_digest(counts: str, tmp_path: Path) -> None:
     """A look-up in it would not end, or would leave the memory: the digest only says that it was made this way."""
-    build_model(counts, str(tmp_path / "model"), Local())
+    build_model(counts, str(tmp_path / "model"))
     made = load_model(tmp_path / "model")
     for number, (name, harm) in enumerate(HARMS.items()):
         folder = tmp_path / str(number)

@@ -1,1 +1,0 @@
-"""The public n-gram language model; denoising; what a reader recovers from context."""
