@@ -95,7 +95,7 @@ def preview(
     texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
     space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
-    """Return some texts before and drawn, and their unknown words, for a look; private, like the texts.
+    """Return some texts before and drawn, for a look; private, like the texts.
 
     ``texts`` are what ``cv.privatize`` takes: a list, a column or a frame with a column ``text``. The other arguments
     are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Unless space, mechanism,
