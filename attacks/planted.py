@@ -81,7 +81,7 @@ def _released(attempt: Attempt, folder: Path, texts: Sequence[str], values: set[
              folder / "key", "--records", folder / "records"]  # fmt: skip
     books = ["--ledger", folder / "ledger", "--unit", "who", "--cap", "130", "--over-cap", "refuse"]
     first = command(*words, "--output", folder / "refused")
-    done = command(*words, *books, "--output", folder / "out", "--on-bad-rows", "quarantine")
+    done = command(*words, *books, "--output", folder / "out", "--on-bad-rows", "drop")
     attempt.check((first.status, done.status) == (2, 0), f"{per}: {first.err} {done.err}")
     said = [first, done, command("status", folder / "out", "--records", folder / "records"),
             command("verify", folder / "out"), command("ledger", "show", folder / "ledger"),
@@ -91,15 +91,13 @@ def _released(attempt: Attempt, folder: Path, texts: Sequence[str], values: set[
     }
     for path in folder.rglob("*"):
         outputs[f"the name {path.name}"] = path.name
-        if path.is_file() and folder / "in" not in path.parents and "quarantine" not in str(path):
+        if path.is_file() and folder / "in" not in path.parents:
             outputs[str(path.relative_to(folder))] = path.read_bytes().decode("utf-8", "replace")
     attempt.tried(f"tickets with planted values, a passage for a {per}", len(texts))
     attempt.tried("outputs read for planted values", len(outputs))
-    set_aside = "".join(path.read_text() for path in folder.rglob("*quarantine*/*") if path.is_file()).lower()
-    attempt.check(
-        any(value in set_aside for value in values), f"{per}: the control found no value in what was set aside"
-    )
-    attempt.tried("controls: values found in what was set aside, which is private")
+    given = (folder / "in" / "tickets.jsonl").read_text().lower()
+    attempt.check(any(value in given for value in values), f"{per}: the control found no value in the input")
+    attempt.tried("controls: values found in the input")
     for name, content in outputs.items():
         small = content.lower()
         there = [value for value in values if value in small]

@@ -47,13 +47,11 @@ Measure = Literal["pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice"]
 """Measures of how much more often than by chance words are adjacent."""
 MEASURES: tuple[Measure, ...] = get_args(Measure)
 
-OnBadRows = Literal["fail", "quarantine"]
-"""The treatment of unreadable rows: the run stops, or they are set aside among the private records."""
+OnBadRows = Literal["refuse", "drop"]
+"""The treatment of unreadable rows: the run stops, or they are left out and counted."""
 
 OverCap = Literal["refuse", "drop"]
 OVER_CAP: tuple[OverCap, ...] = get_args(OverCap)
-Others = Literal["drop", "keep", "refuse"]
-"""The treatment of columns that a run does not name: left out, kept, or an error, because there should be no others."""
 
 Policy = Literal["privatize", "resample", "mask", "drop", "keep"]
 """The policies for a class of tokens."""

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 20
-UNNAMED = "the index"
-"""What an index without a name is called."""
 _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
@@ -180,7 +178,7 @@ def are_names(texts: Sequence[str]) -> bool:
 
     Two words may be a person's: the first line of a file without names can have one.
     """
-    named = [text for text in texts if text and text != UNNAMED]
+    named = [text for text in texts if text]
     return any(texts) and all(is_name(text) and " " not in text for text in named) and texts.count("") < 2
 
 

@@ -59,7 +59,7 @@ path = "key"
 [output]
 path = "out"
 accept_no_guarantee = false
-on_bad_rows = "quarantine"
+on_bad_rows = "drop"
 rows_per_task = 8192
 """
 COLLOCATIONS = """

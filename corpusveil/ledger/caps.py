@@ -92,7 +92,7 @@ class Spending:
     def reading(self, columns: Columns) -> Columns:
         """Return the columns that an account reads: text, id and units. Raises UserError if a unit is the text."""
         self._refuse_text(columns.text)
-        return dataclasses.replace(columns, keep=self.columns, others="drop")
+        return dataclasses.replace(columns, keep=self.columns)
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:

@@ -109,9 +109,9 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.say(f"{output}: an earlier run finished this release ({sizes}); nothing was left to do")
     else:
         watch.say(f"{output}: {sizes}, {outcome.seconds:.1f} s")
-    if counts.quarantined:
-        rows = several(counts.quarantined, "row could not be read and was", "rows could not be read and were")
-        watch.warn(f"warning: {rows} set aside in the private records.")
+    if counts.bad_rows:
+        rows = several(counts.bad_rows, "row could not be read and was", "rows could not be read and were")
+        watch.warn(f"warning: {rows} dropped; the private records name the first ones.")
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
     if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
@@ -125,11 +125,10 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         )
     watch.say(f"content sha256 {outcome.content_sha256}")
     watch.say(f"to publish: {output} and {page_of(output)}; never {plan.run.writes.private.url}, the private records")
-    if columns.keeps:
-        names = "every other column" if columns.others == "keep" else listed(columns.keep)
-        watch.say(f"copied in the clear: {names}")
+    if columns.keep:
+        watch.say(f"copied in the clear: {listed(columns.keep)}")
     if outcome.not_copied:
-        watch.say(f"not copied: {listed(outcome.not_copied)} (keep all copies every column, in the clear)")
+        watch.say(f"not copied: {listed(outcome.not_copied)} (keep names columns to copy, in the clear)")
     if (own := plan.own_key) is not None:
         watch.say(f"key of this output (destroy it when no later run needs it; 'corpusveil key list' finds it): {own}")
 

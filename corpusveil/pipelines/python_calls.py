@@ -195,7 +195,7 @@ def privatize_corpus(
     ledger: Ledger | None = None,
     unit: Units = None,
     format: str = "same",
-    on_bad_rows: OnBadRows = "fail",
+    on_bad_rows: OnBadRows = "refuse",
     rows_per_task: int | None = None,
     mark_source: bool = False,
 ) -> Outcome:
@@ -243,7 +243,7 @@ def plan(
     ledger: Ledger | None = None,
     unit: Units = None,
     format: str = "same",
-    on_bad_rows: OnBadRows = "fail",
+    on_bad_rows: OnBadRows = "refuse",
     duplicates: bool = False,
 ) -> Forecast:
     """Forecast what ``privatize_corpus`` would read, write, take and spend, from a sample; release and reserve nothing.

@@ -56,7 +56,7 @@ class CorpusIn:
     root: str | None = field(default=None, metadata=MAY_DIFFER)
     """Part of the paths of ``inputs`` in a claim."""
     name: str | None = field(default=None, metadata=another("another name of the corpus (by default its folder)"))
-    on_bad_rows: OnBadRows = field(default="fail", metadata=another("bad rows set aside, by on_bad_rows quarantine"))
+    on_bad_rows: OnBadRows = field(default="refuse", metadata=another("another treatment of bad rows (on_bad_rows)"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from corpusveil.waiting import reached
 
 NAMESPACE = "corpusveil"
 NAMES = (
-    "shards_done", "shards_kept", "shards_failed", "documents", "tokens", "privatized", "changed", "quarantined",
+    "shards_done", "shards_kept", "shards_failed", "documents", "tokens", "privatized", "changed", "bad_rows",
 )  # fmt: skip
 """Tasks done in this run, found done, and refused; what the done tasks wrote. Computed from the input: private."""
 

@@ -15,8 +15,6 @@ from corpusveil.storage import files
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 """What Arrow raises on a damaged file."""
 _OTHER_REASONS = {
-    "Expected all lists to be of size": "a column of lists of a fixed size is empty (null) in some rows, which Arrow "
-    "cannot read; write it as lists of any size, or leave the column out.",
     "crypt": "this Parquet file, or a column of it, is encrypted; write it without encryption.",
 }
 """What Arrow says of a file that is not damaged, and what is said instead."""

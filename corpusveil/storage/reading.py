@@ -5,13 +5,11 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import json
 import posixpath
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import takewhile
-from types import TracebackType
 from typing import Any
 
 import pyarrow as pa
@@ -20,13 +18,14 @@ from corpusveil.choices import Separator
 from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError, listed
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
-from corpusveil.storage.records import WARNING, Records
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
 
 Aside = Callable[[BadRow, str], None]
 """What becomes of a row that can't be read, and of the sentence that says why."""
 _PARTITION = re.compile(r"(\w[^=]*)=")
+MOST_PLACES = 100
+"""Of rows that a shard leaves out, their places in the records."""
 _FIRST_ROWS = 200
 _TRIED = 100
 
@@ -38,6 +37,21 @@ def refuse(bad: BadRow, sentence: str) -> None:
 
 def skip(_: BadRow, __: str) -> None:
     """Leave a row out that can't be read."""
+
+
+@dataclass(slots=True)
+class BadRows:
+    """The rows that a task leaves out: how many, the places of the first ones, and why the first one is bad."""
+
+    rows: int = 0
+    places: list[int] = field(default_factory=list)
+    first: str = ""
+
+    def add(self, bad: BadRow, sentence: str) -> None:
+        self.rows += 1
+        self.first = self.first or sentence
+        if len(self.places) < MOST_PLACES:
+            self.places.append(bad.number + 1)
 
 
 def names_of(shard: InputShard, separator: Separator) -> list[str]:
@@ -88,32 +102,22 @@ def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
 
 
 def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
-    """Return the columns of a run over shards, with the names of all that are kept, but for JSON lines.
+    """Return the columns of a run over shards.
 
-    ``suffix`` is that of the output, None for that of the input. All shards must have the columns of the first, as a
-    table has one header. Raises UserError if the forms of input or output can't hold the columns.
+    ``suffix`` is that of the output, None for that of the input. Raises UserError if the forms of input or output can't
+    hold the columns.
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
     if source.has_separator:
         _refuse_nameless(shards, columns.separator)
     if lost := partitions(shards):
-        if columns.others != "keep":
-            names = _first_names(shards, columns.separator)
-            lost = [name for name in columns.named if name in lost and name not in names]
-        if lost:
+        names = _first_names(shards, columns.separator)
+        if lost := [name for name in columns.named if name in lost and name not in names]:
             raise ConflictError(
                 f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
                 "or write these values into the files."
             )
-    if columns.others == "keep" and not source.rows_differ:
-        keep = tuple(dict.fromkeys(name for name in _first_names(shards, columns.separator) if name != columns.text))
-        columns = dataclasses.replace(columns, keep=keep, others="refuse")
-    elif columns.others == "keep" and not target.rows_differ:
-        raise ConflictError(
-            f"keep all: each line of JSON can have other fields, and every row of {(suffix or '')[1:]} has the same "
-            "columns; name the columns to keep, or choose an output of JSON lines."
-        )
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     source.check(columns)
@@ -177,10 +181,17 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     """Return the rows of a task that lack what the run needs, ascending; they are read for that alone."""
     if columns.needs is None:
         return []
-    asked = dataclasses.replace(columns, keep=columns.needs.columns, others="drop", needs=None)
+    asked = dataclasses.replace(columns, keep=columns.needs.columns, needs=None)
     with reading(task, asked, aside=skip) as shard:
         lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
     return [lacking[number] for number in sorted(lacking)]
+
+
+def _without_id(batch: Batch) -> Iterator[BadRow]:
+    """Yield the rows whose id is null or empty."""
+    for number, identity in zip(batch.numbers, batch.ids or (), strict=False):
+        if identity is None or identity == "":
+            yield BadRow(number, "the id is empty; give every row an id.")
 
 
 def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside, lacking: Sequence[BadRow] = ()) -> Iterator[Batch]:
@@ -192,9 +203,8 @@ def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside, lacking: Seq
     try:
         for batch in batches:
             some_sound = some_sound or bool(batch.numbers)
-            if lacking:
-                numbers = set(batch.numbers)
-                here = [bad for bad in lacking if bad.number in numbers]
+            numbers = set(batch.numbers)
+            if here := [*_without_id(batch), *(bad for bad in lacking if bad.number in numbers)]:
                 batch.leave_out([bad.number for bad in here])
                 batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
             for bad in batch.bad:
@@ -206,58 +216,3 @@ def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside, lacking: Seq
         with files.open_read(task.url) as file:
             compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
         raise
-
-
-def _line(value: dict[str, Any]) -> bytes:
-    return (json.dumps(value, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
-
-
-def _address(records: Records, record_name: str) -> str:
-    return records.address("quarantine", f"{record_name.removesuffix('.json')}.jsonl")
-
-
-class Quarantine(contextlib.ExitStack):
-    """A context in which one task sets rows aside among the private records: a JSON line for each, with its content.
-
-    The complete file appears if the context ends without an error.
-    """
-
-    def __init__(self, records: Records, record_name: str) -> None:
-        super().__init__()
-        self._url = _address(records, record_name)
-        self._file: Any = None
-        self.rows = 0
-        self.first = ""
-
-    def add(self, bad: BadRow, sentence: str) -> None:
-        if self._file is None:
-            self._file = self.enter_context(files.open_write(self._url, private=True))
-            self._file.write(_line({"_": WARNING}))
-            self.first = sentence
-        self.rows += 1
-        content = None if bad.content is None else bad.content.decode("utf-8", "backslashreplace")
-        self._file.write(_line({"row": bad.number + 1, "why": bad.why, "content": content}))
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None, /
-    ) -> bool:
-        if kind is None and self._file is None:
-            files.remove(self._url)  # from an earlier content of the input
-        return bool(super().__exit__(kind, error, trace))
-
-    @staticmethod
-    def join(records: Records, pieces: Sequence[str], whole: str) -> None:
-        """Join the rows that the pieces of a shard set aside."""
-        addresses = [address for piece in pieces if files.exists(address := _address(records, piece))]
-        target = _address(records, whole)
-        if not addresses:
-            files.remove(target)
-            return
-        with files.open_write(target, private=True) as file:
-            for number, address in enumerate(addresses):
-                with files.open_read(address) as part:
-                    warning = part.readline()
-                    if not number:
-                        file.write(warning)
-                    while data := part.read(1 << 20):
-                        file.write(data)

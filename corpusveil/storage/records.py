@@ -62,7 +62,7 @@ class Counted(Record):
     changed: int = 0
     unchanged: int
     input_bytes: int
-    quarantined: int
+    bad_rows: int
     dropped: int
     without_text: int = 0
     unread: int = 0
@@ -107,6 +107,8 @@ class Shard(Record):
     output: Made
     counts: Counted
     seconds: float
+    bad_places: list[int] = []
+    """The places, from 1, of the first rows that were left out because they can't be read."""
     ledger: list[Line] | None = None
 
 
@@ -124,7 +126,7 @@ class Beat(Record):
     tokens: int
     privatized: int = 0
     changed: int = 0
-    quarantined: int = 0
+    bad_rows: int = 0
     share: float = 0.0
     """How much of the input shard is read, 0 to 1; 0 if its form is not read from front to end."""
 

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import SEPARATORS, Others, Separator
-from corpusveil.errors import BadFileError, ColumnError, UserError, listed, not_a_choice, of_other_type
+from corpusveil.choices import SEPARATORS, Separator
+from corpusveil.errors import BadFileError, ColumnError, UserError, not_a_choice, of_other_type
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -44,16 +44,13 @@ class Needs(Protocol):
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    Rows that lack what the run ``needs`` are set aside.
-    ``separator`` says what separates the cells of CSV, in and out, and ``others`` what becomes of further columns
-    (``choices.py``). Only JSON lines keep them unnamed, as one object per row; ``reading.settled`` names those of other
-    forms.
+    Rows that lack what the run ``needs`` are left out.
+    ``separator`` says what separates the cells of CSV, in and out.
     """
 
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
-    others: Others = "drop"
     separator: Separator = "comma"
     needs: Needs | None = None
     marked: bool = False
@@ -61,15 +58,10 @@ class Columns:
 
     @classmethod
     def of(cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma") -> Columns:
-        """Return the columns that a caller names: ``all`` or ``*`` is every other one, ``"all"`` a column's name."""
+        """Return the columns that a caller names."""
         if not isinstance(keep, Iterable):
-            raise of_other_type("keep", keep, "the names of columns, or 'all'")
-        keep = (keep,) if isinstance(keep, str) else tuple(keep)
-        every = not {"all", "*"}.isdisjoint(keep)
-        if every and len(keep) > 1:
-            raise ColumnError("keep all: this keeps every other column; leave the other names out.")
-        names = () if every else tuple("all" if name == '"all"' else name for name in keep)
-        return cls(text, id, names, "keep" if every else "drop", separator)
+            raise of_other_type("keep", keep, "the names of columns")
+        return cls(text, id, (keep,) if isinstance(keep, str) else tuple(keep), separator)
 
     def __post_init__(self) -> None:
         if self.separator not in SEPARATORS:
@@ -78,14 +70,12 @@ class Columns:
             raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
         if self.marked and SOURCE in (self.text, *self.keep):
             raise ColumnError(f"mark_source: there is a column {SOURCE} already; keep others, or do not mark.")
-        if self.marked and self.others == "keep":
-            raise ColumnError("mark_source: keep all may keep a column of this name; name the columns to keep.")
         if len(set(self.keep)) < len(self.keep):
             raise ColumnError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; what separates cells only if it is not the default."""
-        fields = {"text": self.text, "id": self.id, "keep": ["*"] if self.others == "keep" else list(self.keep)}
+        fields = {"text": self.text, "id": self.id, "keep": list(self.keep)}
         fields |= {SOURCE: PUBLIC} if self.marked else {}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
 
@@ -98,15 +88,9 @@ class Columns:
         """Return the columns without some that are kept."""
         return dataclasses.replace(self, keep=tuple(name for name in self.keep if name not in names))
 
-    @property
-    def keeps(self) -> bool:
-        """Whether anything beside the text is kept."""
-        return bool(self.keep) or self.others == "keep"
-
     def beside(self, names: Sequence[str]) -> list[str]:
         """Return those of a file's columns that are neither the text nor kept, each once."""
-        kept = set(names) if self.others == "keep" else {self.text, *self.keep}
-        return [name for name in dict.fromkeys(names) if name not in kept]
+        return [name for name in dict.fromkeys(names) if name not in (self.text, *self.keep)]
 
     @property
     def named(self) -> list[str]:
@@ -114,27 +98,12 @@ class Columns:
         return list(dict.fromkeys([self.text, *([] if self.id is None else [self.id]), *self.keep]))
 
 
-def refuse_others(names: Sequence[str], columns: Columns, file: str) -> None:
-    """Raise ColumnError for columns of a file that should not be there."""
-    if columns.others == "refuse" and (others := columns.beside(names)):
-        raise ColumnError(
-            f"{file}: this file has columns that the first file does not have: {listed(others)}. Name the columns to "
-            "keep instead of all, or run the files separately."
-        )
-
-
-def no_id(column: str) -> str:
-    """Return why a row without an id can't be used."""
-    return f"the id column {column!r} is empty (null); give every row an id."
-
-
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read: its number from 0, why, (private) its content if known, and the kind of error."""
+    """A row that can't be read: its number from 0, why, and the kind of error."""
 
     number: int
     why: str
-    content: bytes | None = field(default=None, repr=False)
     kind: type[UserError] = BadFileError
 
 

@@ -13,7 +13,7 @@ from corpusveil.errors import VersionError
 from corpusveil.storage.records import Counted
 from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD, UNKNOWN_WORD
 
-NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "quarantined", "dropped")
+NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "bad_rows", "dropped")
 MANY_UNKNOWN = 0.05
 """Above this share of words outside the vocabulary, a release says little of its texts."""
 _RARE = ("without_text", "unread", "similarity")
@@ -29,7 +29,7 @@ class Counts:
     privatized: int = 0
     unchanged: int = 0
     input_bytes: int = 0
-    quarantined: int = 0
+    bad_rows: int = 0
     dropped: int = 0
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
@@ -75,7 +75,7 @@ class Counts:
             "tokens": self.tokens_written,
             "privatized": self.privatized,
             "changed": self.privatized - self.unchanged,
-            "quarantined": self.quarantined,
+            "bad_rows": self.bad_rows,
         }
 
     @classmethod

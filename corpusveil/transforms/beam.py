@@ -8,6 +8,7 @@ any document is drawn.
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import functools
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ import apache_beam as beam
 import pyarrow as pa
 from apache_beam.transforms.window import GlobalWindow, GlobalWindows
 from apache_beam.typehints.row_type import RowTypeConstraint
-from apache_beam.utils.timestamp import MIN_TIMESTAMP
+from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
 from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError, listed
@@ -26,9 +27,9 @@ from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.ledger.units import Unit, texts_of
-from corpusveil.sampling.draws import encode_id
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, large_strings, not_copied
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.release import AnyRelease, require_release
@@ -43,9 +44,9 @@ _OF_DOCUMENTS = (BadRowError, BadTypeError)
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its window, timestamp and pane stay.
 
-    Other fields come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``). A document is a
+    Other fields come back only if ``keep`` names them, in the clear: strings, numbers, dates and times. A document is a
     mapping, a ``beam.Row``, a NamedTuple or a dataclass; one that loses fields becomes a mapping or a ``beam.Row``.
-    ``id`` names the field that identifies a document (text, bytes, a number, a date or a UUID).
+    ``id`` names the field that identifies a document (a string or an integer).
     Two elements with the same id and text get the same output, in any bundle, window or run under the same release.
 
     A *bounded* collection takes a ``ledger``, as ``cv.privatize`` does: documents are accounted for, one worker asks
@@ -116,8 +117,6 @@ class PrivatizeDocuments(beam.PTransform):
 
     def _kind(self, kind: Any) -> Any:
         """Return the type of the documents that come out, and warn of the fields that do not."""
-        if self._kept.others == "keep":
-            return kind
         there = _named(kind)
         gone = [name for name in there if name not in self._kept.named]
         if there and not gone:
@@ -185,7 +184,7 @@ class _Batch:
     def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
         """Return the documents with other texts, and of other fields those that are kept."""
         made = [_with(document, self.text, value) for document, value in zip(self.documents, private, strict=True)]
-        return made if kept.others == "keep" else [_only(document, kept.named) for document in made]
+        return [_only(document, kept.named) for document in made]
 
 
 class _InBatches(beam.DoFn):
@@ -250,8 +249,8 @@ def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequ
     value, identity = _read(document, text, id)
     large_strings([value], text)
     for name in kept:
-        _field(document, name)
-    encode_id(*checked_identities([identity], id))
+        _kept(document, name)
+    checked_identities([identity], id)
     for unit in units if value is not None else ():
         texts_of([_field(document, unit)], Unit(unit, unit), [0], "a document")
     return document
@@ -262,6 +261,13 @@ def _field(document: Any, name: str) -> Any:
     if name not in fields:
         raise BadRowError(f"{name}: a document lacks this field; add it or leave the document out.")
     return fields[name]
+
+
+def _kept(document: Any, name: str) -> Any:
+    value = _field(document, name)
+    if not isinstance(value, (str, int, float, dt.date, Timestamp, type(None))):
+        raise BadRowError(str(not_kept(name, f"a value of type {type(value).__name__}")))
+    return value
 
 
 def _fields(document: Any) -> Mapping[str, Any]:
@@ -285,10 +291,9 @@ def _named(kind: Any) -> dict[str, Any]:
 
 def _only(document: Any, names: Sequence[str]) -> Any:
     """Return a document with these fields alone: a document as it is, if it has no others."""
-    fields = _fields(document)
-    if set(fields) == set(names):
+    some = {name: _kept(document, name) for name in names}
+    if len(some) == len(_fields(document)):
         return document
-    some = {name: _field(document, name) for name in names}
     return some if isinstance(document, Mapping) else beam.Row(**some)
 
 

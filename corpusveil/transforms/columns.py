@@ -9,7 +9,6 @@ import pyarrow as pa
 
 from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError, of_other_type
 from corpusveil.ledger.summary import Ledger
-from corpusveil.transforms.frames import cannot_hold
 from corpusveil.transforms.identities import column_values
 from corpusveil.transforms.release.release import AnyRelease
 from corpusveil.transforms.table import of_columns
@@ -77,8 +76,6 @@ def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
             raise of_other_type(what, column, "the name of a column, which is a string")
 
     def draw(columns: Any) -> Any:
-        if str(columns[1].dtype) == "Object":
-            raise cannot_hold(text, "Object")
         ids, texts = map(column_values, columns)
         return pl.Series(text, run(pa.repeat(text, len(texts)), ids, texts))
 

@@ -1,35 +1,32 @@
-"""Texts of every kind of list, column and frame as Arrow, and private texts back in the original kind.
-
-This module never imports pandas, Polars or datasets: a caller with one of their objects has imported them.
-"""
+"""Texts of a list, a column or a frame as Arrow, and private texts back in the original kind; narwhals reads frames."""
 
 from __future__ import annotations
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
+import narwhals as nw
 import pyarrow as pa
 
 from corpusveil.errors import (
-    UNNAMED,
     BadRowError,
     BadTypeError,
     ColumnError,
     ConflictError,
-    ShapeError,
-    UserError,
     column_twice,
     listed,
     no_column,
     of_other_type,
 )
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.values import is_string, of_own_rows
+from corpusveil.storage.values import is_string, not_kept, of_own_rows, require_kept
 from corpusveil.transforms.identities import column_values
+
+Kept = str | Sequence[str]
+"""The columns to keep, by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,32 +39,76 @@ class Frame:
     texts: pa.Array | pa.ChunkedArray
     back: Callable[[list[pa.Array]], Any]
     column: Callable[[str], Any] | None = None
-    dropped: Sequence[Any] = ()
-    """The names of what the frame had, and what is given back has not."""
+    dropped: Sequence[str] = ()
+    """The names of the columns that do not come back."""
 
     def __len__(self) -> int:
         """Return the number of rows."""
         return len(self.texts)
 
 
-Kept = str | Sequence[str]
-"""The columns to keep, by name, or ``all``."""
-MOST_ROWS = 16
-"""The rows of a frame that was filtered, for one that is left, up to which an index counts as numbers of rows."""
-
-
-def frame_of(data: Any, text: str, keep: Kept = "all") -> Frame:
+def frame_of(data: Any, text: str, keep: Kept = ()) -> Frame:
     """Return the texts of a list, a column, or the column ``text`` of a frame, which goes back with those to ``keep``.
 
-    Raises UserError for any other value, and for a column that is missing or occurs several times.
+    Raises UserError for any other value, and for a column that is missing, occurs several times or cannot be kept.
     """
     if not isinstance(text, str):
         raise of_other_type("text", text, "the name of a column, which is a string")
     columns = Columns.of(text, None, keep)
-    frame = _frame(data, text, columns)
+    frame = _frame(data, columns)
     if frame.column is None and columns.keep:
         raise ColumnError(f"keep: these texts have no columns, so {listed(columns.keep)} cannot be kept.")
     return frame
+
+
+def _frame(data: Any, columns: Columns) -> Frame:
+    if isinstance(data, (list, tuple)):
+        kind = tuple if isinstance(data, tuple) else list
+        return Frame(large_strings(data, None), lambda parts: kind(_texts(parts)))
+    if isinstance(data, (pa.Array, pa.RecordBatch)):  # one chunk of a column or a table
+        whole = pa.chunked_array([data]) if isinstance(data, pa.Array) else pa.table(data)
+        frame = _frame(whole, columns)
+        return dataclasses.replace(frame, back=lambda parts: _one_chunk(frame.back(parts), columns.text))
+    given = _read(data)
+    if given.implementation.is_pandas_like():
+        _refuse_index(given.to_native().index)
+    if isinstance(given, nw.Series):
+        return Frame(_arrow(given, columns.text), lambda parts: _like(given, parts))
+    stays, dropped = stays_of(given.columns, columns)
+    own = {name: _kept(given.get_column(name), name) for name in columns.keep}
+    text = given.get_column(columns.text)
+    made = pa.table if given.implementation.is_pyarrow() else type(given.to_native())
+
+    def column(name: str) -> Any:
+        _place(given.columns, name)
+        return column_values(given.get_column(name).to_native())
+
+    def back(parts: list[pa.Array]) -> Any:
+        own[columns.text] = _like(text, parts)
+        return made({name: own[name] for name in (given.columns[place] for place in stays)})
+
+    return Frame(_arrow(text, columns.text), back, column, dropped)
+
+
+def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:
+    """Return a column or a frame as one of narwhals; a lazy frame is collected."""
+    if type(data).__module__.startswith("pyspark."):
+        raise BadTypeError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
+    try:
+        given: Any = nw.from_native(data, allow_series=True, pass_through=True)
+        if given is data and hasattr(data, "__arrow_c_stream__"):
+            given = nw.from_native(pa.table(data))
+        given = given.collect() if isinstance(given, nw.LazyFrame) else given
+    except nw.exceptions.DuplicateError:
+        names = list(getattr(data, "column_names", getattr(data, "columns", ())))
+        raise column_twice(next(name for name in names if names.count(name) > 1)) from None
+    if not isinstance(given, (nw.Series, nw.DataFrame)):
+        hint = "; put a single text in brackets" if isinstance(data, str) else ""
+        raise BadTypeError(
+            f"A value of type {type(data).__name__} is not a list of texts, a column or a frame; give a list of "
+            f"strings, or an object of pandas, Polars, Arrow or DuckDB{hint}."
+        )
+    return given
 
 
 def warn_of_dropped(frame: Frame) -> None:
@@ -78,30 +119,23 @@ def warn_of_dropped(frame: Frame) -> None:
 
 def not_copied(names: str) -> str:
     """Say what was left out of a frame."""
-    return f"not copied: {names}. Other columns leave only if keep names them (keep='all' for all of them)."
-
-
-def _frame(data: Any, text: str, columns: Columns) -> Frame:
-    for cls in type(data).__mro__:
-        kind = _KINDS.get((cls.__module__.partition(".")[0], cls.__name__))
-        if kind is not None:
-            return kind(data, text, columns)
-    if type(data).__module__.startswith("pyspark."):  # whose Arrow stream would be sent to this process
-        raise BadTypeError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        return _interface(data, text, columns)
-    if isinstance(data, (Sequence, Iterator)) and not isinstance(data, (str, bytes, bytearray, memoryview)):
-        return _list(data, text, columns)
-    hint = "; put a single text in brackets" if isinstance(data, str) else ""
-    raise BadTypeError(
-        f"A value of type {type(data).__name__} is not a list of texts, a column or a frame; give a list of strings, "
-        f"or an object of NumPy, pandas, Polars, Arrow or datasets.Dataset{hint}."
-    )
+    return f"not copied: {names}. Other columns leave only if keep names them."
 
 
 def is_text(kind: pa.DataType) -> bool:
     """Say whether a column of this Arrow type is text: strings of any of its kinds, or a dictionary of them."""
     return is_string(kind.value_type if pa.types.is_dictionary(kind) else kind)
+
+
+def require_text(kind: pa.DataType, name: str) -> None:
+    """Raise UserError unless a column of this Arrow type is text."""
+    if not is_text(kind):
+        raise cannot_hold(name, kind)
+
+
+def cannot_hold(name: str, kind: object) -> ColumnError:
+    """Return the error of a column whose type can't hold private text."""
+    return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
 
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
@@ -130,9 +164,10 @@ def _fault(text: Any, row: int, name: str | None) -> BadRowError | None:
     return None
 
 
-def cannot_hold(name: str, kind: object) -> UserError:
-    """Return the error of a column whose type can't hold private text."""
-    return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
+def stays_of(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
+    """Return which columns come back, by their places, and the names of all others."""
+    stays = sorted(_place(names, name) for name in (columns.text, *columns.keep))
+    return stays, [name for place, name in enumerate(names) if place not in stays]
 
 
 def _place(names: Sequence[Any], name: str) -> int:
@@ -145,221 +180,55 @@ def _place(names: Sequence[Any], name: str) -> int:
     return places[0]
 
 
-def _texts(parts: list[pa.Array]) -> list[str | None]:
+def _refuse_index(index: Any) -> None:
+    """Raise ConflictError for an index that is more than row numbers: values of rows, such as those of customers."""
+    if type(index).__name__ != "RangeIndex" or index.name is not None:
+        raise ConflictError(
+            "the index is more than row numbers, and an index is not released; give frame.reset_index(drop=True), or "
+            "reset_index(), after which its values are a column."
+        )
+
+
+def _texts(parts: Sequence[pa.Array]) -> list[str | None]:
     return [text for part in parts for text in part.to_pylist()]
 
 
-def _list(data: Any, _text: str, _: Columns) -> Frame:
-    kind = tuple if isinstance(data, tuple) else list
-    return Frame(large_strings(list(data), None), lambda parts: kind(_texts(parts)))
+def _one_chunk(made: Any, text: str) -> Any:
+    """Return a column as one array, or a table as one batch."""
+    chunks = made.chunks if isinstance(made, pa.ChunkedArray) else made.combine_chunks().to_batches()
+    if len(chunks) > 1:
+        raise cannot_hold(text, made.schema.field(text).type if isinstance(made, pa.Table) else made.type)
+    return chunks[0] if chunks else made.combine_chunks()
 
 
-def _numpy(data: Any, _text: str, _: Columns) -> Frame:
-    if data.ndim != 1:
-        raise ShapeError(
-            f"An array of texts has one dimension, and this array has {data.ndim}; pass a single column of it."
-        )
-    texts = large_strings(data.tolist(), None)
-    kind = object if texts.null_count else np.str_  # whose width is what the private texts need
-    kind = data.dtype if data.dtype.kind in "OT" else kind
-    return Frame(texts, lambda parts: np.array(_texts(parts), dtype=kind))
+def _arrow(series: nw.Series[Any], name: str) -> Any:
+    """Return the texts of a column of any library as Arrow."""
+    is_coded = isinstance(series.dtype, (nw.Categorical, nw.Enum)) and not series.implementation.is_pyarrow()
+    if is_coded:  # its words are fixed, and its type names them
+        raise cannot_hold(name, type(series.dtype).__name__)
+    if series.implementation.is_pandas_like():
+        return large_strings(series.to_native().tolist(), name)
+    values = series.to_arrow()
+    require_text(values.type, name)
+    return values
 
 
-def _arrow_column(data: Any, text: str, _: Columns | None = None) -> Frame:
-    require_text(data.type, text)
-
-    def back(parts: list[pa.Array]) -> Any:
-        if isinstance(data, pa.ChunkedArray):
-            return pa.chunked_array(parts, type=data.type)
-        if len(parts) > 1:
-            raise cannot_hold(text, data.type)
-        return parts[0]
-
-    return Frame(data, back)
-
-
-def stays_of(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
-    """Return which columns come back, by their places, and the names of all others."""
-    if columns.others == "keep":
-        return list(range(len(names))), []
-    wanted = [_place(names, name) for name in (columns.text, *columns.keep)]
-    return sorted(wanted), [name for place, name in enumerate(names) if place not in wanted]
-
-
-def _arrow_table(data: Any, text: str, columns: Columns) -> Frame:
-    names = data.schema.names
-    place = _place(names, text)
-    stays, dropped = stays_of(names, columns)
-
-    def back(made: Any) -> Any:
-        schema = made.schema  # whose metadata may tell of columns and rows that are gone
-        if columns.others != "keep":
-            schema = pa.schema([field.remove_metadata() for field in schema])
-        return type(made).from_arrays(list(map(of_own_rows, made.columns)), schema=schema)
-
-    column = _arrow_column(data.column(place), text)
-    return dataclasses.replace(
-        column,
-        back=lambda parts: back(data.set_column(place, data.schema.field(place), column.back(parts)).select(stays)),
-        column=lambda name: data.column(_place(names, name)),
-        dropped=dropped,
-    )
-
-
-def require_text(kind: pa.DataType, name: str) -> None:
-    """Raise UserError unless a column of this Arrow type is text."""
-    if not is_text(kind):
-        raise cannot_hold(name, kind)
-
-
-def _index(data: Any, columns: Columns) -> tuple[Any, list[Any]]:
-    """Return the index of what comes back, and what it loses: row numbers stay, anything else is kept like a column."""
-    index = data.index
-    names = [UNNAMED if name is None else name for name in index.names]
-    if (names == [UNNAMED] and _are_row_numbers(index)) or columns.others == "keep" or set(names) <= set(columns.keep):
-        for unused in ("remove_unused_levels", "remove_unused_categories"):  # which may be of rows filtered out
-            index = getattr(index, unused, lambda same=index: same)()
-        return index, []
-    gone = [at for at, name in enumerate(names) if name not in columns.keep]
-    return (None if len(gone) == len(names) else index.droplevel(gone)), [names[at] for at in gone]
-
-
-def _are_row_numbers(index: Any) -> bool:
-    """Say whether an index is a range, or numbers of rows of a filtered frame; others could be those of customers."""
-    if index.dtype.kind not in "iu" or len(index) == 0:
-        return bool(index.dtype.kind in "iu")
-    if type(index).__name__ == "RangeIndex":
-        return True
-    return bool(index.is_unique and index.min() >= 0 and index.max() < MOST_ROWS * len(index))
-
-
-def _pandas_series(data: Any, text: str, columns: Columns) -> Frame:
-    index, gone = _index(data, columns)
-    if gone:
-        raise ConflictError(
-            f"the series would lose its index, {listed(gone)}, and a column that is set from it would have the texts "
-            "of other rows: give keep='all' to have the index back, in the clear, or series.reset_index(drop=True)."
-        )
-    return _pandas_values(data, text, index)
-
-
-def _pandas_values(data: Any, text: str, index: Any) -> Frame:
-    kind = data.dtype
-    if kind == "category":
-        kind = type(kind)(ordered=kind.ordered)  # whose categories are those of the private texts
-    texts = data.tolist()
-
-    def back(parts: list[pa.Array]) -> Any:
-        made: Any = _texts(parts)
-        if kind == "object":  # each library's mark for a missing text stays
-            made = [before if after is None else after for before, after in zip(texts, made, strict=True)]
-        return type(data)(made, index=index, name=data.name, dtype=kind)
-
-    return Frame(large_strings(texts, text), back)
-
-
-def _pandas_frame(data: Any, text: str, columns: Columns) -> Frame:
-    names = list(data.columns)
-    place = _place(names, text)
-    index, gone = _index(data, columns)
-    of_index = [name for name in data.index.names if name not in names]
-    stays, dropped = stays_of(names, columns.without(of_index))
-    series = _pandas_values(data.iloc[:, place], text, data.index)
-
-    def back(parts: list[pa.Array]) -> Any:
-        made = data.copy()
-        made.isetitem(place, series.back(parts))
-        made = made.iloc[:, stays]
-        for at, kind in enumerate(made.dtypes):
-            if kind == "category":
-                made.isetitem(at, made.iloc[:, at].cat.remove_unused_categories())
-            elif hasattr(kind, "__from_arrow__") and hasattr(kind, "numpy_dtype"):  # of Arrow, or with a mask
-                made.isetitem(at, kind.__from_arrow__(of_own_rows(made.iloc[:, at].array.__arrow_array__())))
-        if columns.others != "keep":  # what describes a frame may tell of columns and rows that are gone
-            made.columns, made.attrs = list(made.columns), {}
-        return made.reset_index(drop=True) if index is None else made.set_axis(index)
-
-    def column(name: str) -> Any:
-        level = data.index.get_level_values(name) if name in of_index else None
-        return column_values(data.iloc[:, _place(names, name)] if level is None else level, name)
-
-    return dataclasses.replace(series, back=back, column=column, dropped=[*dropped, *gone])
-
-
-def _polars_series(data: Any, text: str, _: Columns | None = None) -> Frame:
-    if type(data.dtype).__name__ == "Enum":  # whose words are given
-        raise cannot_hold(text, "Enum")
-    values = data.to_arrow()
-    if is_text(values.type) and pa.types.is_dictionary(values.type):
-        values = values.dictionary.cast(pa.large_string()).take(values.indices)
-    column = _arrow_column(values, text)
-    return dataclasses.replace(column, back=lambda parts: type(data)(data.name, column.back(parts)).cast(data.dtype))
-
-
-def _polars_frame(data: Any, text: str, columns: Columns) -> Frame:
-    stays, dropped = stays_of(data.columns, columns)
-    values = data.get_column(data.columns[_place(data.columns, text)])
-    column = _polars_series(values, text)
-
-    def back(made: Any) -> Any:
-        return made.with_columns(map(_of_own_rows, made.iter_columns()))
-
-    return dataclasses.replace(
-        column,
-        back=lambda parts: back(data.with_columns(column.back(parts))[:, stays]),
-        column=lambda name: column_values(data.get_column(data.columns[_place(data.columns, name)]), name),
-        dropped=dropped,
-    )
-
-
-def _of_own_rows(column: Any) -> Any:
-    """Return a Polars column whose buffers have the values of its rows alone; objects of Python lie in none."""
-    if str(column.dtype) == "Object":
-        return column
+def _kept(series: nw.Series[Any], name: str) -> Any:
+    """Return a kept column with the values of its rows alone. Raises UserError for a type that is not kept."""
     try:
-        return type(column)(column.name, of_own_rows(column.to_arrow())).cast(column.dtype)
-    except pa.ArrowInvalid:  # a type that Arrow lacks
-        return type(column)(column.name, column.to_list(), dtype=column.dtype)
+        values = series.to_arrow()
+    except (UnicodeEncodeError, pa.ArrowException):  # values of several types
+        raise not_kept(name, type(series.dtype).__name__) from None
+    require_kept(values.type, name)
+    values = of_own_rows(values)
+    return _like(series, values.chunks if isinstance(values, pa.ChunkedArray) else [values])
 
 
-def _polars_lazy(data: Any, text: str, columns: Columns) -> Frame:
-    frame = _polars_frame(data.collect(), text, columns)
-    return dataclasses.replace(frame, back=lambda parts: frame.back(parts).lazy())
-
-
-def _dataset(data: Any, text: str, columns: Columns) -> Frame:
-    column = _arrow_table(data.with_format("arrow")[:], text, columns)
-    names = [name for name in data.column_names if name not in column.dropped]
-    like = data.select_columns(names) if column.dropped else data
-    info = like.info if columns.others == "keep" else type(like.info)(features=like.features)
-
-    def back(parts: list[pa.Array]) -> Any:
-        return type(data)(column.back(parts), info=info, split=data.split).with_format(**like.format)
-
-    return dataclasses.replace(column, back=back)
-
-
-def _interface(data: Any, text: str, columns: Columns) -> Frame:
-    """Read an object that exports its columns by Arrow's C interface; it is returned as Arrow."""
-    column = pa.chunked_array(data) if hasattr(data, "__arrow_c_stream__") else pa.array(data)
-    if pa.types.is_struct(column.type):
-        return _arrow_table(pa.Table.from_struct_array(column), text, columns)
-    return _arrow_column(column, text)
-
-
-_KINDS: dict[tuple[str, str], Callable[[Any, str, Columns], Frame]] = {
-    ("builtins", "list"): _list,
-    ("builtins", "tuple"): _list,
-    ("numpy", "ndarray"): _numpy,
-    ("pyarrow", "Array"): _arrow_column,
-    ("pyarrow", "ChunkedArray"): _arrow_column,
-    ("pyarrow", "RecordBatch"): _arrow_table,
-    ("pyarrow", "Table"): _arrow_table,
-    ("pandas", "Series"): _pandas_series,
-    ("pandas", "DataFrame"): _pandas_frame,
-    ("polars", "Series"): _polars_series,
-    ("polars", "DataFrame"): _polars_frame,
-    ("polars", "LazyFrame"): _polars_lazy,
-    ("datasets", "Dataset"): _dataset,
-}
-"""The readers of classes, by package and name; derived classes are read in the same way."""
+def _like(series: nw.Series[Any], parts: list[pa.Array]) -> Any:
+    """Return values of Arrow as a column of the kind, type and index of another one."""
+    native = series.to_native()
+    if isinstance(native, pa.ChunkedArray):
+        return pa.chunked_array(parts, native.type)
+    if series.implementation.is_pandas_like():
+        return type(native)(_texts(parts), index=native.index, name=native.name, dtype=native.dtype)
+    return type(native)(native.name, pa.chunked_array(parts)).cast(native.dtype)

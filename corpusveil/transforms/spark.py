@@ -29,12 +29,16 @@ from corpusveil.ledger.caps import reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
+from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, not_copied, stays_of
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
 
-NO_IDS = ("array", "map", "struct", "variant", "interval", "void")
+OF_IDS = ("string", "tinyint", "smallint", "int", "bigint")
+"""The types of ids."""
+OF_KEPT = (*OF_IDS, "float", "double", "boolean", "date", "timestamp", "timestamp_ntz")
+"""The types of kept columns."""
 
 CONNECT_BYTES = 100 << 20
 """The largest message of a Connect client is 128 MiB, unless the server is configured otherwise."""
@@ -57,8 +61,8 @@ def privatize_frame(
 ) -> Any:
     """Privatize the string column ``text`` of a DataFrame; its type and nullability stay.
 
-    Other columns come back only if ``keep`` names them, in the clear, or all of them (``keep="all"``); a warning names
-    what was dropped.
+    Other columns come back only if ``keep`` names them, in the clear (strings, integers, floats, booleans, dates,
+    timestamps); a warning names what was dropped.
 
     ``id`` names a column whose value identifies each document: a DataFrame has no row numbers, so it is needed. Two
     rows with the same id and the same text get the same output. Works on classic DataFrames, on those of Spark Connect,
@@ -102,10 +106,11 @@ def privatize_frame(
     if kind != "string" and not kind.startswith("string collate "):
         raise ColumnError(f"{text}: this column is of type {kind}; cast it to string first.")
     kind = schema[id].dataType.simpleString()
-    if kind.startswith(NO_IDS):
-        raise ColumnError(
-            f"{id}: this column is of type {kind}; an id has to be text, bytes, a number, a date or a time."
-        )
+    if kind.partition(" ")[0] not in OF_IDS:
+        raise ColumnError(f"{id}: an id is a string or an integer, and this column is {kind}; cast it first.")
+    for name in wanted.keep:
+        if (kind := schema[name].dataType.simpleString()).partition(" ")[0] not in OF_KEPT:
+            raise not_kept(name, kind)
     _check_workers(df.sparkSession, release)
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
     if spending is not None:
@@ -131,9 +136,8 @@ def privatize_frame(
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
     run = _batches(release.kernel(), schema.names, _Reader(text, id), stays)
-    fields = [schema.fields[place] for place in stays]
-    if wanted.others != "keep":  # metadata, as of a column of categories, may have values of other rows
-        fields = [type(field)(field.name, field.dataType, field.nullable) for field in fields]
+    # without metadata: that of a column of categories may have values of other rows
+    fields = [type(field)(field.name, field.dataType, field.nullable) for field in (schema.fields[at] for at in stays)]
     return numbered.mapInArrow(run, type(schema)(fields))
 
 

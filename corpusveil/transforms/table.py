@@ -83,16 +83,17 @@ def privatize(
 ) -> Any:
     """Privatize texts, and return them as the type that was given.
 
-    ``texts`` is a list, tuple or NumPy array of strings, a Series or DataFrame of pandas or Polars, an Array,
-    ChunkedArray, RecordBatch or Table of Arrow, a Hugging Face Dataset, or an object with an Arrow stream (which is
-    returned as Arrow). In a frame, the column ``text`` becomes private. Other columns, and an index that is more than
-    row numbers, come back only if ``keep`` names them, in the clear; ``keep="all"`` keeps all of them. A warning names
-    what was dropped. Types and order stay as they are.
+    ``texts`` is a list or tuple of strings, a Series or DataFrame of pandas or Polars, an Array, ChunkedArray,
+    RecordBatch or Table of Arrow, or a frame of another library that narwhals reads, such as a relation of DuckDB; a
+    lazy one is collected. In a frame, the column ``text`` becomes private. Other columns come back only if ``keep``
+    names them, in the clear (strings, integers, floats, booleans, dates, timestamps); a warning names what was dropped.
+    Types and order stay as they are. A pandas index that is more than row numbers is refused.
 
-    ``ids`` are required and identify the documents. They are the name of a frame's column, one id per text (text,
-    bytes, numbers, dates, UUIDs, or pairs ``(name, row)``), or ``RowNumbers(name)``. A document's noise is a keyed
-    function of ``text`` (the column's name, also without columns), its id and its text. Under one release the same
-    three give the same output, in any batch and order. A missing text (None, NaN, pandas.NA) stays missing.
+    ``ids`` are required and identify the documents. They are the name of a frame's column, one id per text (a string,
+    an integer, which is the same id as its digits in a string, or a pair ``(name, row)``), or ``RowNumbers(name)``. A
+    document's noise is a keyed function of ``text`` (the column's name, also without columns), its id and its text.
+    Under one release the same three give the same output, in any batch and order. A missing text (None, NaN,
+    pandas.NA) stays missing.
 
     With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
     column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
@@ -212,15 +213,12 @@ def documents_in(
 
 
 def _require_order(texts: Any, column: Any, what: str) -> None:
-    """Raise UserError for a pandas column with the labels of the texts in another order, which would mix up rows."""
+    """Raise UserError for a pandas column that has another index than the texts, which could mix up rows."""
     index: Any = getattr(column, "index", None)
     own: Any = getattr(texts, "index", None)
-    if not (hasattr(index, "equals") and hasattr(own, "equals")) or len(index) != len(own) or index.equals(own):
-        return
-    if index.isin(own).all():
+    if hasattr(index, "equals") and hasattr(own, "equals") and not index.equals(own):
         raise ShapeError(
-            f"{what}: the index has the labels of the texts' in another order; sort both alike, or, if the rows are in "
-            "one order, give a list."
+            f"{what}: the index is another one than that of the texts; if the rows are in one order, give a list."
         )
 
 

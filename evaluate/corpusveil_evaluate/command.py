@@ -33,7 +33,9 @@ def readers(
     ] = None,
     model: Annotated[
         str | None,
-        typer.Option(help="A language model of public text, made by 'model', for readers who have one.", metavar="URL"),
+        typer.Option(
+            help="A language model of public text, made by 'evaluate model', for readers who have one.", metavar="URL"
+        ),
     ] = None,
     stop_words: Annotated[
         str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
@@ -106,7 +108,9 @@ def model(
 def denoise(
     release: Annotated[str, typer.Argument(help="The folder of a release by words.", metavar="RELEASE")],
     space: Annotated[str, typer.Option(help="The space of the release.", metavar="URL")],
-    model: Annotated[str, typer.Option(help="A language model of public text, made by 'model'.", metavar="URL")],
+    model: Annotated[
+        str, typer.Option(help="A language model of public text, made by 'evaluate model'.", metavar="URL")
+    ],
     output: Annotated[str, typer.Option(help="The texts: a new file .jsonl, a line a row.", metavar="URL")],
     collocations: Annotated[
         str | None, typer.Option(help="The collocations of the release, if it has any.", metavar="URL")
@@ -136,7 +140,7 @@ def denoise(
 
 def risk(
     space: Annotated[str, typer.Option(help="The space.", metavar="URL")],
-    model: Annotated[str, typer.Option(help="What the reader knows of language, made by 'model'.", metavar="URL")],
+    model: Annotated[str, typer.Option(help="What the reader knows, made by 'evaluate model'.", metavar="URL")],
     output: Annotated[str, typer.Option(help="The space with the table: a new folder or URL.", metavar="URL")],
     mechanism: Annotated[str, typer.Option(help="The mechanism.", metavar="NAME")] = "ring-geometric",
     parameter: Annotated[

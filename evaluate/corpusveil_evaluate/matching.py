@@ -65,7 +65,7 @@ def match(
     ``corpus`` is the name that the release was
     made under, by default the folder of the original; ``separator`` is that of CSV. Of more than ``most`` documents an
     even sample is taken (reservoir sampling, Vitter 1985, algorithm R); nothing else is held. Rows without
-    text are no documents. Unreadable rows of the original are skipped, as under quarantine. Of a release folder,
+    text are no documents. Unreadable rows of the original are skipped. Of a release folder,
     ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
@@ -118,7 +118,7 @@ def _found(
     if columns.id is None and there != rows:
         raise MismatchError(
             f"{private[0]}: this has {there:,} documents, and the original has {rows:,}. If some were left out "
-            "or set aside, keep a column that identifies them (keep) and name it (id)."
+            "or dropped, keep a column that identifies them (keep) and name it (id)."
         )
     return texts
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
-from datasets import Dataset
 
 import corpusveil as cv
 from corpusveil_evaluate.report.beside_original import Asked
@@ -26,7 +26,7 @@ def reviews() -> dict[str, Any]:
 
 
 class TestEvaluateRelease:
-    @pytest.mark.parametrize("kind", [pd.DataFrame, Dataset.from_dict])
+    @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table])
     def test_frames_are_held_against_each_other(
         self, kind: Any, release: cv.Release, reviews: dict[str, Any], tmp_path: Path
     ) -> None:

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import datasets
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -25,7 +24,6 @@ KINDS: dict[str, Callable[[dict[str, Any]], Any]] = {
     "polars": pl.DataFrame,
     "arrow": pa.table,
     "arrow batch": pa.RecordBatch.from_pydict,
-    "datasets": datasets.Dataset.from_dict,
 }
 
 
@@ -117,8 +115,7 @@ class TestWrongCalls:
     """Closed by construction: each says what to write instead, and nothing is drawn or written."""
 
     def test_an_id_of_thousands_of_digits_is_refused_in_a_sentence(self, release: cv.Release) -> None:
-        """Python writes no such number; ids of 4,000 digits are ids."""
-        assert cv.privatize(["a"], release, ids=[10**4000])
+        """Python writes no such number."""
         with refused("bad-row", "ids"):
             cv.privatize(["a"], release, ids=[-(10**5000)])
 
@@ -126,9 +123,9 @@ class TestWrongCalls:
         self, release: cv.Release, columns: dict[str, Any], recwarn: pytest.WarningsRecorder
     ) -> None:
         """Equal texts under one id get equal noise. Ids that differ, and row numbers, are no reason to warn."""
-        frame, texts = pd.DataFrame(columns), columns["text"]
+        frame, texts = pd.DataFrame(columns)[["id", "text"]], columns["text"]
         for ids in ("id", cv.RowNumbers("reviews")):
-            cv.privatize(frame, release, ids=ids, keep="all")
+            cv.privatize(frame, release, ids=ids, keep="id")
         assert not recwarn.list
         for ids, count in ((["same"] * len(texts), "1 different id"), ([0, *range(len(texts) - 1)], "different ids")):
             with pytest.warns(UserWarning, match=f"{len(texts)} texts have .*{count}") as caught:

@@ -48,7 +48,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "engine": {"name": "local", "workers": 1},
         "output": {
             "path": f"{folder}/out", "format": "same", "records": f"{folder}/records",
-            "on_bad_rows": "fail", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
+            "on_bad_rows": "refuse", "duplicates": "independent", "accept_no_guarantee": False, "rows_per_task": 8192,
         },
         "schedule": {
         },

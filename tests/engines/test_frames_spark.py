@@ -91,7 +91,7 @@ def rows() -> list[tuple[Any, ...]]:
 def expected(release: cv.Release, rows: list[tuple[Any, ...]]) -> dict[int, str | None]:
     """What the same documents are in an Arrow table."""
     table = pa.table({"id": [row[0] for row in rows], "review": pa.array([row[1] for row in rows], pa.string())})
-    out = cv.privatize_table(table, release, text="review", id="id", keep="all")
+    out = cv.privatize_table(table, release, text="review", id="id", keep="id")
     return dict(zip(out["id"].to_pylist(), out["review"].to_pylist(), strict=True))
 
 
@@ -100,12 +100,17 @@ class TestOneColumnChanges:
     def test_to_what_a_table_gives_and_all_else_stays(
         self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
     ) -> None:
-        """Types, nullability, column order and values of nested, temporal, decimal and binary columns are kept."""
-        frame = spark.createDataFrame(rows, SCHEMA)
-        out = privatize_frame(frame, release, text="review", id="id", keep="all")
+        """Types, nullability, column order and values of numbers, strings and times are kept; others are refused."""
+        every = spark.createDataFrame(rows, SCHEMA)
+        for name in ("price", "tags", "nested", "raw"):
+            with refused("wrong-column", f"{name}: a kept column has"):
+                privatize_frame(every, release, text="review", id="id", keep=name)
+        frame = every.drop("price", "tags", "nested", "raw")
+        keep = [name for name in frame.columns if name != "review"]
+        out = privatize_frame(frame, release, text="review", id="id", keep=keep)
         assert type(out) is type(frame)
         assert out.schema == frame.schema
-        assert [field.nullable for field in out.schema].count(False) == 3
+        assert [field.nullable for field in out.schema].count(False) == 2
         before = sorted(frame.collect(), key=lambda row: row["id"])
         after = sorted(out.collect(), key=lambda row: row["id"])
         assert [row["review"] for row in after] == [expected[row["id"]] for row in before]
@@ -128,7 +133,7 @@ class TestOneColumnChanges:
     ) -> None:
         """Other partitions, transformations before and behind, and Arrow's large strings leave each text as it is."""
         frame = spark.createDataFrame(rows, SCHEMA).repartition(5, "day").where("id % 2 = 1")
-        out = privatize_frame(frame, release, text="review", id="id", keep="all")
+        out = privatize_frame(frame, release, text="review", id="id", keep="id")
         spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
         try:
             made = out.select("review", "id").orderBy("id").collect()
@@ -140,11 +145,8 @@ class TestOneColumnChanges:
     def test_a_dotted_or_odd_name_and_a_column_s_metadata(self, spark: Any, release: cv.Release) -> None:
         columns = "`i.d` STRING, `the.text ü` STRING COMMENT 'said', `a``b` INT, c1 INT"
         frame = spark.createDataFrame([("a", WORDS[0], 1, 2)], columns)
-        out = privatize_frame(frame, release, text="the.text ü", id="i.d", keep="all")
-        assert out.schema == frame.schema
-        assert out.schema["the.text ü"].metadata == {"comment": "said"}
-        alone = privatize_frame(frame, release, text="the.text ü", id="i.d", keep="c1").schema
-        assert ([field.metadata for field in alone], alone.names) == ([{}, {}], ["the.text ü", "c1"])
+        out = privatize_frame(frame, release, text="the.text ü", id="i.d", keep=["i.d", "a`b", "c1"])
+        assert (out.schema.names, [field.metadata for field in out.schema]) == (frame.schema.names, [{}] * 4)
         (row,) = out.collect()
         if not type(frame).__module__.startswith("pyspark.sql.connect."):
             (same,) = frame.select(privatize_column(release, "the.text ü", "i.d")).collect()
@@ -186,7 +188,7 @@ class TestSql:
     def test_gives_what_the_frame_gives(self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]]) -> None:
         """As a function and as an expression, nulls and a second evaluation included."""
         frame = spark.createDataFrame(rows, SCHEMA)
-        wanted = privatize_frame(frame, release, text="review", id="id", keep="all").select("id", "review").collect()
+        wanted = privatize_frame(frame, release, text="review", id="id", keep="id").select("id", "review").collect()
         cv.register_sql(spark, release)
         frame.createOrReplaceTempView("reviews")
         made = spark.sql("SELECT id, privatize('review', id, review) AS review FROM reviews")
@@ -234,17 +236,17 @@ def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
     ledger = cv.Ledger(str(tmp_path / "ledger"), cap=15)
     source = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
     with refused("conflicting-settings", "foreachBatch"):
-        privatize_frame(source, release, text="review", id="id", keep="all", ledger=ledger, unit="unit")
+        privatize_frame(source, release, text="review", id="id", keep=["id", "unit"], ledger=ledger, unit="unit")
 
     def write(batch: Any, number: int) -> None:
-        out = privatize_frame(batch, release, text="review", id="id", keep="all", ledger=ledger, unit="unit")
+        out = privatize_frame(batch, release, text="review", id="id", keep=["id", "unit"], ledger=ledger, unit="unit")
         out.write.mode("overwrite").json(str(tmp_path / "out" / str(number)))
 
     writer = source.writeStream.foreachBatch(write).trigger(availableNow=True)
     with pytest.raises(Exception, match=r"CapError: cap 15: one value of unit would have spent 24") as caught:
         writer.option("checkpointLocation", str(tmp_path / "check")).start().awaitTermination()
     assert WORDS[3] not in str(caught.value)
-    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, "review", "id", keep="all").to_pylist()
+    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, "review", "id", keep=["id", "unit"]).to_pylist()
     drawn = [row.asDict() for row in spark.read.schema(columns).json(str(tmp_path / "out" / "0")).collect()]
     assert len(drawn) == 2
     assert all(row in expected for row in drawn)

@@ -231,7 +231,7 @@ RELEASES: dict[str, list[str]] = {
     "csv": ["csv", "--keep", "id"],
     "text": ["txt"],
     "to parquet": ["plain", "--format", "parquet"],
-    "quarantine": ["bad", "--on-bad-rows", "quarantine"],
+    "bad-rows": ["bad", "--on-bad-rows", "drop"],
     "duplicates, same noise": ["c4", "--duplicates", "same-noise", "--id", "id"],
     "duplicates, dropped": ["c4", "--duplicates", "drop", "--id", "id"],
     "a strategy": ["c4", "--strategy", "s1", "--epsilon", "6"],

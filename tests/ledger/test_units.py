@@ -77,8 +77,8 @@ def test_units_are_named_as_columns() -> None:
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
-def test_rows_without_a_unit_are_set_aside(tmp_path: Path, form: str) -> None:
-    """Under quarantine, as rows without an id are, by accounting and drawing alike.
+def test_rows_without_a_unit_are_bad_rows(tmp_path: Path, form: str) -> None:
+    """Dropped, as rows without an id are, by accounting and drawing alike.
 
     The first row has no unit, so under ``drop`` the second is not a copy of one that is released.
     """
@@ -98,8 +98,8 @@ def test_rows_without_a_unit_are_set_aside(tmp_path: Path, form: str) -> None:
     options = {"columns": Columns(), "spending": ledger.spending("customer", None)}
     with refused("bad-shards", "row"):
         privatize_corpus(*call, **options)
-    done = privatize_corpus(*call, **options, on_bad_rows="quarantine")
-    assert (done.counts.quarantined, done.counts.documents) == (3 if form == "csv" else 2, 2)
+    done = privatize_corpus(*call, **options, on_bad_rows="drop")
+    assert (done.counts.bad_rows, done.counts.documents) == (3 if form == "csv" else 2, 2)
     spent = ledger.spent()
     assert spent.releases[0]["documents"] == 2
     (shard,) = (tmp_path / "out" / "data").iterdir()

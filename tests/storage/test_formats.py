@@ -23,7 +23,6 @@ from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
 from tests.calls import fails, succeeds
 from tests.engines.corpora import (
     COMPRESS,
-    WORDS,
     Ground,
     data_files,
     encode,
@@ -194,75 +193,35 @@ class TestANull:
         assert (manifest(tmp_path / "out")["documents"], private.count(None)) == (27, 13)
 
     def test_is_a_row_wherever_rows_are_counted(self, ground: Ground, tmp_path: Path) -> None:
-        """Splitting, quarantine, copies, the ledger's account, a plan and a second run know it."""
+        """Splitting, bad rows, copies, the ledger's account, a plan and a second run know it."""
         rows = self.ROWS * 450
         path = write(tmp_path / "x.jsonl", rows)
         path.write_bytes(path.read_bytes() + b"{\n")
-        more = ("--on-bad-rows", "quarantine", "--ledger", tmp_path / "ledger", "--duplicates", "drop")
+        more = ("--on-bad-rows", "drop", "--ledger", tmp_path / "ledger", "--duplicates", "drop")
         for name, further in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS)), ("whole", ())):
             succeeds(*ground.arguments(path, tmp_path / name, *more, *further))
             totals = json.loads((tmp_path / f"{name}.records" / "totals.json").read_text())
-            assert (totals["without_text"], totals["quarantined"]) == (13 * 450, 1)
+            assert (totals["without_text"], totals["bad_rows"]) == (13 * 450, 1)
             assert totals["documents"] + totals["dropped"] == 27 * 450
         assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
         assert len(list((tmp_path / "ledger" / "entries").glob("*.parquet"))) == 1, "of the shard and of its pieces"
         (line,) = cv.Ledger(tmp_path / "ledger").spent().releases
         assert line["documents"] == totals["documents"]
-        told = cv.plan(path, make_release(ground.space), on_bad_rows="quarantine", duplicates=True)
+        told = cv.plan(path, make_release(ground.space), on_bad_rows="drop", duplicates=True)
         assert told.copies is not None
         assert (told.documents, told.copies.documents) == (27 * 450, 27 * 450)
 
 
-class TestKeepAll:
-    @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv.gz"])
-    def test_copies_every_other_column(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
-        """The bytes of a run that names them all; and a run ends with the names of those that it did not copy."""
-        source, shards = write(tmp_path / f"x{suffix}", DOCUMENTS), []
-        for keep, left in ((["all"], ""), (["*"], ""), (["id", "note"], ""), (["note"], "id"), ([], "id, note")):
-            output = tmp_path / f"out {' '.join(keep)}"
-            more = [word for column in keep for word in ("--keep", column)]
-            *_, last = succeeds(*ground.arguments(source, output, "--id", "id", *more)).out.splitlines()
-            assert last.startswith(f"not copied: {left} (" if left else "copied in the clear: ")
-            shards.append(only(output).read_bytes())
-        assert shards[0] == shards[1] == shards[2]
-
-    def test_copies_the_fields_of_each_line(self, ground: Ground, tmp_path: Path) -> None:
-        """Those that a line has, in its order, whatever they hold; also split, and in a plan."""
-        others: list[dict[str, Any]] = [
-            {}, {"b": 1, "a": [None, {"x": "\u00fc"}]}, {"n": 12345678901234567890123, "all": "}"}, {"": {}},
-            {"s": 'caf\u00e9 " \\ \0 \u2028 \U0001f9ff', "i": [0, -1, 2**53 + 1, 2**64 - 1], "f": [0.1, 1e-300, -0.0]},
-            {"i": [2**64, -(10**20)], "f": 1.0, "none": None, "empty": ["", [], {}, True]},
-        ]  # fmt: skip
-        lines = [{**others[number % 6], "text": WORDS[number % 9]} for number in range(BLOCK_ROWS + 5)]
-        lines[1] = {"b": 1, "text": None, "a": [None, {"x": "\u00fc"}]}
-        source = tmp_path / "x.jsonl"
-        source.write_bytes(encode(lines))
-        for name, more in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS))):
-            succeeds(*ground.arguments(source, tmp_path / name, "--keep", "all", *more))
-        assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
-        for written, line in zip(only(tmp_path / "whole").read_bytes().splitlines(), lines, strict=True):
-            private = json.loads(written)
-            want = {"text": private["text"], **{name: value for name, value in line.items() if name != "text"}}
-            assert written == json.dumps(want, ensure_ascii=False, separators=(",", ":")).encode()
-        assert manifest(tmp_path / "whole")["configuration"]["columns"]["keep"] == ["*"]
-        assert manifest(tmp_path / "whole")["kept_columns"] != "none"
-        assert cv.plan(source, make_release(ground.space), keep="all").documents == len(lines) - 1
-
-    def test_is_refused_where_columns_would_be_missing(self, ground: Ground, tmp_path: Path) -> None:
-        """A table has one header: shards of other columns are refused, and lines that can differ as well."""
-        write(tmp_path / "in" / "a.csv", DOCUMENTS)
-        write(tmp_path / "in" / "b.csv", DOCUMENTS, ("note", "text", "id"))
-        succeeds(*ground.arguments(tmp_path / "in", tmp_path / "out", "--keep", "all"))
-        first, second = (read(path) for path in data_files(tmp_path / "out"))
-        assert [row["id"] for row in first] == [row["id"] for row in second]
-        write(tmp_path / "in" / "b.csv", [{**row, "extra": ""} for row in DOCUMENTS], (*NAMES, "extra"))
-        lines = write(tmp_path / "x.jsonl", DOCUMENTS)
-        for source, more, refusal in (
-            (tmp_path / "in", ("all",), ("bad-shards", "b.csv", "extra")),
-            (lines, ("all", "--format", "csv"), ("conflicting-settings",)),
-            (lines, ("all", "--keep", "note"), ("wrong-column",)),
-        ):
-            fails(ground.arguments(source, tmp_path / "no", "--keep", *more), *refusal)
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv.gz"])
+def test_a_run_ends_with_the_names_of_columns_that_it_did_not_copy(ground: Ground, tmp_path: Path, suffix: str) -> None:
+    """``all`` and ``*`` are names of columns like any others."""
+    source = write(tmp_path / f"x{suffix}", DOCUMENTS)
+    for keep, left in ((["id", "note"], ""), (["note"], "id"), ([], "id, note")):
+        more = [word for column in keep for word in ("--keep", column)]
+        *_, last = succeeds(*ground.arguments(source, tmp_path / f"out {left}", "--id", "id", *more)).out.splitlines()
+        assert last.startswith(f"not copied: {left} (" if left else "copied in the clear: id, note")
+    for name in ("all", "*"):
+        fails(ground.arguments(source, tmp_path / "no", "--keep", name), "bad-shards", f"no column {name!r}")
 
 
 class TestSplitting:

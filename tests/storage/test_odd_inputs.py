@@ -10,7 +10,6 @@ import json
 import os
 import re
 import resource
-import stat
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -28,7 +27,6 @@ from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms import split
 from corpusveil.storage.forms.delimited import MARKS
 from corpusveil.storage.forms.plain import PlainText
-from corpusveil.storage.records import WARNING
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil_evaluate.matching import match
 from tests.calls import fails, refused, succeeds
@@ -178,38 +176,32 @@ BAD = {
     "x.jsonl": (SOUND + SECRET + b"\n" + SOUND + b'{"text": 1, "n": "' + SECRET + b'"}\n', [2, 4]),
     "x.txt": (b"bababa\n\xff" + SECRET + b"\n\ndedede\n", [2]),
 }
-QUARANTINE = ("--on-bad-rows", "quarantine")
+DROP = ("--on-bad-rows", "drop")
 
 
-def set_aside(output: Path, name: str = "part-00000-of-00001.jsonl") -> list[dict[str, Any]]:
-    """Return what was set aside, after a look at its first line."""
-    path = output.with_name(output.name + ".records") / "quarantine" / name
-    assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    first, *lines = path.read_text().splitlines()
-    assert json.loads(first) == {"_": WARNING}
-    return [json.loads(line) for line in lines]
+def dropped(output: Path, name: str = "part-00000-of-00001.json") -> Any:
+    """Return the places of the dropped rows of a shard in its record."""
+    return json.loads((output.with_name(output.name + ".records") / "shards" / name).read_text())["bad_places"]
 
 
 def counted(output: Path) -> Any:
     """Return the total that the private records give."""
-    return json.loads((output.with_name(output.name + ".records") / "totals.json").read_text())["quarantined"]
+    return json.loads((output.with_name(output.name + ".records") / "totals.json").read_text())["bad_rows"]
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_bad_rows_are_set_aside_and_counted(ground: Ground, tmp_path: Path, name: str) -> None:
-    """Each bad row stands in the records with number, reason and content; nothing of it is anywhere else."""
+def test_bad_rows_are_dropped_and_counted(ground: Ground, tmp_path: Path, name: str) -> None:
+    """The records name the places of the first ones; nothing of their content is anywhere."""
     data, numbers = BAD[name]
     (tmp_path / name).write_bytes(data)
     fails(ground.arguments(tmp_path / name, tmp_path / "out"), "bad-shards", f"{name}, row {numbers[0]}: ")
-    ended = succeeds(*ground.arguments(tmp_path / name, tmp_path / "out", *QUARANTINE))
+    ended = succeeds(*ground.arguments(tmp_path / name, tmp_path / "out", *DROP))
     assert f"{several(len(numbers), 'row')} could not be read" in ended.err
     assert UNKNOWN not in ended.out + ended.err
-    rows = set_aside(tmp_path / "out")
-    assert [row["row"] for row in rows] == numbers
-    assert all(UNKNOWN in row["content"] and row["why"] for row in rows)
+    assert dropped(tmp_path / "out") == numbers
     assert counted(tmp_path / "out") == len(numbers)
-    assert "quarantined" not in json.dumps(manifest(tmp_path / "out"))
-    for path in (tmp_path / "out").rglob("*"):
+    assert "bad_rows" not in json.dumps(manifest(tmp_path / "out"))
+    for path in tmp_path.rglob("out*/**/*"):
         assert path.is_dir() or SECRET not in path.read_bytes()
 
 
@@ -244,9 +236,9 @@ def test_csv_is_refused_whole_where_the_end_of_a_row_is_not_certain(
         lines = "id,text\n1,bababa\n" + broken.format(UNKNOWN) + "\n9,dedede\n"
         path, out = tmp_path / f"{number}{suffix}", tmp_path / f"out{number}"
         path.write_bytes(packed(lines.replace(",", mark).encode(), suffix))
-        more = [("--keep", "id"), ("--keep", "all"), ("--keep", "id", "--rows-per-task", BLOCK_ROWS)]
+        more = [("--keep", "id"), ("--keep", "id", "--rows-per-task", BLOCK_ROWS)]
         more.append(("--id", "id", "--ledger", tmp_path / "ledger", "--unit", "id", "--cap", 9))
-        for words in [*more, *((*words, *QUARANTINE) for words in more)]:
+        for words in [*more, *((*words, *DROP) for words in more)]:
             call = ground.arguments(path, out, *words, "--separator", separator)
             assert UNKNOWN not in fails(call, "bad-shards", path, "not valid CSV"), (broken, words)
             assert not list(out.rglob("*part*")), (broken, words)
@@ -263,9 +255,9 @@ def test_bad_rows_of_parquet(ground: Ground, tmp_path: Path) -> None:
     text = pa.StringArray.from_buffers(3, pa.py_buffer(b"\0\0\0\0\1\0\0\0\2\0\0\0\3\0\0\0"), pa.py_buffer(b"a\xffb"))
     table = pa.table({"text": pa.chunked_array([text, pa.array([None, "kikiki"])]), "id": [1, 2, None, 4, 5]})
     pq.write_table(table, tmp_path / "x.parquet")
-    arguments = ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--id", "id", *QUARANTINE)
+    arguments = ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--id", "id", *DROP)
     succeeds(*arguments)
-    assert [row["row"] for row in set_aside(tmp_path / "out")] == [2, 3]
+    assert dropped(tmp_path / "out") == [2, 3]
     assert manifest(tmp_path / "out")["documents"] == 2
 
 
@@ -276,53 +268,66 @@ def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "y.jsonl").write_bytes(b"".join(lines))
         source = tmp_path / name / "y.jsonl"
-        succeeds(*ground.arguments(source, tmp_path / f"{name}-out", "--corpus", "c", *QUARANTINE))
+        succeeds(*ground.arguments(source, tmp_path / f"{name}-out", "--corpus", "c", *DROP))
     whole, part = (read_shard(data_files(tmp_path / f"{name}-out")[0]) for name in ("a", "b"))
     assert part == whole[:4] + whole[5:]
 
 
 def test_splitting_changes_nothing(ground: Ground, tmp_path: Path) -> None:
-    """The same release and the same rows set aside, however a shard is split, also round a block that is all bad."""
+    """The same release and the same rows dropped, however a shard is split, also round a block that is all bad."""
     lines = [SOUND] * (2 * BLOCK_ROWS + 9)
     for number in (0, BLOCK_ROWS - 1, *range(BLOCK_ROWS, 2 * BLOCK_ROWS), 2 * BLOCK_ROWS + 3):
         lines[number] = b"{\n"
     (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
     for name, more in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS))):
-        succeeds(*ground.arguments(tmp_path / "x.jsonl", tmp_path / name, *QUARANTINE, *more))
+        succeeds(*ground.arguments(tmp_path / "x.jsonl", tmp_path / name, *DROP, *more))
     assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
-    assert set_aside(tmp_path / "whole") == set_aside(tmp_path / "split")
+    first = [1, *range(BLOCK_ROWS, BLOCK_ROWS + 99)]
+    assert dropped(tmp_path / "whole") == dropped(tmp_path / "split") == first
     assert counted(tmp_path / "split") == BLOCK_ROWS + 3
-    assert [path.name for path in (tmp_path / "split.records" / "quarantine").iterdir()] == [
-        "part-00000-of-00001.jsonl"
-    ]
 
 
 def test_not_one_sound_row_is_a_wrong_call(ground: Ground, tmp_path: Path) -> None:
     """A wrong column name does not end as a release of nothing; in ranges of rows neither."""
     (tmp_path / "x.jsonl").write_bytes(SOUND * (BLOCK_ROWS + 1))
     for more in ((), ("--rows-per-task", BLOCK_ROWS)):
-        words = ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", *QUARANTINE, "--text", "txt", *more)
+        words = ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", *DROP, "--text", "txt", *more)
         fails(words, "bad-shards", "no row can be read")
         assert not list((tmp_path / "out").rglob("part-*"))
-        assert not list((tmp_path / "out.records" / "quarantine").rglob("part-?????-of-?????.jsonl"))
 
 
-def test_a_mended_input_leaves_nothing_aside(ground: Ground, tmp_path: Path) -> None:
-    """Rows set aside from an earlier content of a shard are gone when the shard is sound."""
+def test_a_mended_input_has_no_bad_row(ground: Ground, tmp_path: Path) -> None:
+    """The places of an earlier content of a shard are gone when the shard is sound."""
     for number in range(2):
         (tmp_path / f"{number}.jsonl").write_bytes(SOUND + b"{\n")
     (tmp_path / "2.jsonl").write_bytes(b"\x1f\x8b")
-    arguments = ground.arguments(f"{tmp_path}/*.jsonl", tmp_path / "out", *QUARANTINE)
+    arguments = ground.arguments(f"{tmp_path}/*.jsonl", tmp_path / "out", *DROP)
     fails(arguments, "bad-shards")
-    assert len(set_aside(tmp_path / "out", "part-00001-of-00003.jsonl")) == 1
+    assert dropped(tmp_path / "out", "part-00001-of-00003.json") == [2]
     for number in range(1, 3):
         (tmp_path / f"{number}.jsonl").write_bytes(SOUND)
     succeeds(*arguments)
-    assert not (tmp_path / "out.records" / "quarantine" / "part-00001-of-00003.jsonl").exists()
+    assert dropped(tmp_path / "out", "part-00001-of-00003.json") == []
     assert counted(tmp_path / "out") == 1
-    without = [word for word in arguments if word not in QUARANTINE]
-    # a release with rows set aside is not continued as if there were none
+    without = [word for word in arguments if word not in DROP]
+    # a release without some rows is not continued as if it had all
     fails(without, "output-in-use", "on_bad_rows")
+
+
+@pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
+def test_an_empty_id_is_none(ground: Ground, tmp_path: Path, form: str) -> None:
+    """It is a bad row, like one that is null: by its file and place, or dropped."""
+    path, texts, ids = tmp_path / f"x.{form}", ["bababa", "kikiki", "dedede"], ["a", "", "c"]
+    if form == "parquet":
+        pq.write_table(pa.table({"text": texts, "id": ids}), path)
+    elif form == "csv":
+        path.write_text("text,id\n" + "".join(f"{text},{id}\n" for text, id in zip(texts, ids, strict=True)))
+    else:
+        path.write_text("".join(f'{{"text": "{text}", "id": "{id}"}}\n' for text, id in zip(texts, ids, strict=True)))
+    call = ground.arguments(path, tmp_path / "out", "--id", "id")
+    fails(call, "bad-shards", f"{path}, row 2: the id is empty")
+    succeeds(*call, *DROP)
+    assert dropped(tmp_path / "out") == [2]
 
 
 def test_plain_text_that_is_written_is_read_again_without_byte_order_marks_at_its_beginning(tmp_path: Path) -> None:

@@ -233,7 +233,7 @@ class OutputSettings(Section):
         "The format of the output, such as parquet, jsonl.zst or csv; same: that of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
     records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
-    on_bad_rows: OnBadRows = key("Unreadable rows: fail, or quarantine them in the records.", "fail", metavar="HOW")
+    on_bad_rows: OnBadRows = key("Unreadable rows: refuse the input, or drop and count them.", "refuse", metavar="HOW")
     duplicates: Duplicates = key(
         "Equal texts with different ids: independent, same-noise, or drop all but the first. Noise is independent, or "
         "the same for all.", "independent", group="How private", metavar="HOW")

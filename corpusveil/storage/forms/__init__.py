@@ -164,10 +164,8 @@ class Form(abc.ABC):
     """What the checksum of a shard is computed from, in words."""
     has_columns: ClassVar[bool] = True
     has_separator: ClassVar[bool] = False
-    language: ClassVar[str] = ""
-    """What values are written in that are no texts, if that has no words for some of them."""
-    rows_differ: ClassVar[bool] = False
-    """Whether each row can have columns of its own."""
+    lacks_nan: ClassVar[bool] = False
+    """Whether the form has no words for floats that are no numbers."""
 
     def check(self, columns: Columns) -> None:
         """Raise UserError if the form cannot hold these columns."""
@@ -209,9 +207,9 @@ class Form(abc.ABC):
         """
 
     def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
-        """Raise ColumnError for values of columns that are written whole if the form has no words for them."""
-        if self.language:
-            refuse_unsaid(columns.keep, kept, name, self.language)
+        """Raise ColumnError for kept values that the form has no words for."""
+        if self.lacks_nan:
+            refuse_unsaid(columns.keep, kept, name)
 
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
@@ -283,7 +281,7 @@ class ByteForm(RenderedForm, abc.ABC):
         if not is_utf8(b"\n".join(texts)):
             sound = [is_utf8(text) for text in texts]
             wrong = [at for at, valid in enumerate(sound) if not valid]
-            batch.bad.extend(BadRow(first + at, NOT_UTF8, documents[at]) for at in wrong)
+            batch.bad.extend(BadRow(first + at, NOT_UTF8) for at in wrong)
             numbers, texts = [*compress(numbers, sound)], [*compress(texts, sound)]
         batch.numbers.extend(numbers)
         batch.texts = pa.array(texts, type=pa.large_binary()).view(pa.large_string())

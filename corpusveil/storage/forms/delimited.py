@@ -20,7 +20,7 @@ from corpusveil.display import several
 from corpusveil.errors import BadFileError, ColumnError, existing, is_name
 from corpusveil.storage.compression import CHUNK_BYTES, Unpacked
 from corpusveil.storage.forms import RECODE, RenderedForm, runs, unmarked
-from corpusveil.storage.rows import Batch, Columns, refuse_others
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.values import as_strings, joined, string_bytes
 
 SUFFIXES = (".csv",)
@@ -34,10 +34,10 @@ _ROWS = 2048
 """DuckDB's own number of rows at a time."""
 _SOUND = {
     separator: re.compile(plain + rb'(?:(?<=[\r\n%b])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n%b])%b)*+' % (mark, mark, plain))
-    for plain in [rb'[^"\\]*+(?:\\(?:\\|(?!\r?\n))[^"\\]*+)*+']
+    for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\r?\n))|\r(?=\n))[^"\\\r]*+)*+']
     for separator, mark in ((separator, mark.encode()) for separator, mark in MARKS.items())
 }
-"""Lines by the separator: quotes are around whole cells, and no backslash outside is before a line end."""
+"""Lines by the separator: quotes are around whole cells, and outside no backslash or lone carriage return ends one."""
 _MEND = (
     "a row has as many cells as the first line and at most 32 MiB, a cell with separators, line breaks or quotes is in "
     "quotes, quotes in it are written twice (in Spark, by option('escape', '\"')), all lines end alike, the text is "
@@ -45,8 +45,8 @@ _MEND = (
 )
 
 
-def _header(source: IO[bytes], name: str, separator: Separator) -> tuple[list[str], bytes]:
-    """Return the names of the columns, none of an empty file, and what ends the line with them."""
+def _header(source: IO[bytes], name: str, separator: Separator) -> list[str]:
+    """Return the names of the columns, none of an empty file."""
     line = unmarked(source.readline(_MOST_ROW_BYTES), name)
     while line and not line.strip(b"\r\n"):
         line = source.readline(_MOST_ROW_BYTES)
@@ -55,10 +55,10 @@ def _header(source: IO[bytes], name: str, separator: Separator) -> tuple[list[st
     except (csv.Error, UnicodeDecodeError):
         refuse_separator(line.decode(errors="replace"), name, separator)
         raise BadFileError(f"{name}: the first line, which names the columns, is not valid CSV: {_MEND}") from None
-    return names, b"\r\n" if line.endswith(b"\r\n") else b"\n"
+    return names
 
 
-def _sound(source: IO[bytes], name: str, separator: Separator, end: bytes) -> Iterator[bytes]:
+def _sound(source: IO[bytes], name: str, separator: Separator) -> Iterator[bytes]:
     """Yield the rest of a file, to the end of a line. Raises BadFileError where it is not certain where a row ends.
 
     DuckDB takes a quote in a cell without quotes for a part of it, and so a text with escapes of another kind for
@@ -70,15 +70,24 @@ def _sound(source: IO[bytes], name: str, separator: Separator, end: bytes) -> It
         sound = _SOUND[separator].match(rest, 1, rest.rfind(b"\n") + 1)
         if sound is not None:
             line += rest.count(b"\n", 1, sound.end())
-            yield sound[0]
+            yield _lines(sound[0])
             rest = rest[sound.end() - 1 :]
         if len(rest) > _MOST_ROW_BYTES:
             break
-    rest += b"" if rest.endswith(b"\n") else end
+    rest += b"" if rest.endswith(b"\n") else b"\n"
     sound = _SOUND[separator].fullmatch(rest, 1)
     if sound is None:
         raise BadFileError(f"{name}, line {line:,}: not valid CSV: {_MEND}")
-    yield sound[0]
+    yield _lines(sound[0])
+
+
+def _lines(data: bytes) -> bytes:
+    r"""Return sound lines that end in ``\n``: DuckDB would guess the line end, also by those in quotes."""
+    if b"\r" not in data:
+        return data
+    parts = data.split(b'"')
+    parts[::2] = [outside.replace(b"\r\n", b"\n") for outside in parts[::2]]
+    return b'"'.join(parts)
 
 
 @contextlib.contextmanager
@@ -110,7 +119,7 @@ def _pipe(pieces: Iterator[bytes]) -> Iterator[str]:
 
 
 def _cells(
-    source: IO[bytes], name: str, width: int, end: bytes, separator: Separator, places: Sequence[int]
+    source: IO[bytes], name: str, width: int, separator: Separator, places: Sequence[int]
 ) -> Generator[pa.RecordBatch]:
     """Yield the cells at some places of all rows, as DuckDB's strict reader finds them, strings [N]; empty ones null.
 
@@ -123,12 +132,13 @@ def _cells(
     named = ", ".join(f"c{place} AS k{number}" for number, place in enumerate(places))
     query = (
         f"SELECT {named} FROM read_csv($path, columns = {{{kinds}}}, allow_quoted_nulls = false, header = false, "  # noqa: S608 - numbers
-        f"auto_detect = false, strict_mode = true, delim = '{MARKS[separator]}', quote = '\"', escape = '\"', "
+        f"auto_detect = false, strict_mode = true, new_line = '\\n', delim = '{MARKS[separator]}', "
+        "quote = '\"', escape = '\"', "
         f"max_line_size = {_MOST_ROW_BYTES}, buffer_size = {2 * _MOST_ROW_BYTES})"
     )
     where = None
     with (
-        _pipe(_sound(source, name, separator, end)) as path,
+        _pipe(_sound(source, name, separator)) as path,
         duckdb.connect(config={"threads": 1}) as connection,
     ):
         try:
@@ -171,7 +181,6 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
             mend = f"did you mean {near[0]}?" if near else mend
             many = several(len(header), "field")
             raise ColumnError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
-    refuse_others(header, columns, name)
     return [header.index(column) for column in columns.named]
 
 
@@ -204,28 +213,27 @@ class Csv(RenderedForm):
 
     __slots__ = ()
     has_separator: ClassVar[bool] = True
-    language: ClassVar[str] = "CSV"
 
     def _source(self, file: IO[bytes], name: str) -> IO[bytes]:
         return io.BufferedReader(Unpacked(file, name, self.codec), CHUNK_BYTES)
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        return _header(self._source(file, name), name, separator)[0]
+        return _header(self._source(file, name), name, separator)
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows after the header, whatever the columns."""
         source = self._source(file, name)
-        header, end = _header(source, name, separator)
-        return sum(batch.num_rows for batch in _cells(source, name, len(header), end, separator, [0])) if header else 0
+        header = _header(source, name, separator)
+        return sum(batch.num_rows for batch in _cells(source, name, len(header), separator, [0])) if header else 0
 
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
         source = self._source(file, name)
-        header, end = _header(source, name, columns.separator)
+        header = _header(source, name, columns.separator)
         if not header:
             return
-        cells = _cells(source, name, len(header), end, columns.separator, _places(header, columns, name))
+        cells = _cells(source, name, len(header), columns.separator, _places(header, columns, name))
         with contextlib.closing(cells):
             for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)), 0, start, stop):
                 (rows,) = pa.Table.from_batches(parts).combine_chunks().to_batches()

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
-import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from operator import itemgetter
 from typing import IO, Any, ClassVar
@@ -14,22 +12,19 @@ from typing import IO, Any, ClassVar
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
 from corpusveil.storage.values import as_json, joined, json_strings, string_bytes
 
 SUFFIXES = (".json", ".jsonl")
 
-_NUMBER = re.compile(rb"(?<=[\s\[:,])-?[0-9][0-9.eE+-]*")
-_LONG_NUMBER = re.compile(rb"-?[0-9](?:[0-9.]{16,}(?:[eE][+-]?[0-9]+)?|[0-9.]*[eE][+-]?[0-9]{2,})")
-"""Numbers that orjson could write with fewer digits than it has read: below -2^63, too, it reads a float."""
-_PLAIN = {str, int, bool, type(None)}
-_SHAPES = bytes(48 if byte in b"0123456789." else 101 if byte in b"eE" else 32 for byte in range(256))
+_SCALARS = {str, int, bool, float, type(None)}
+_BEYOND = 2.0**63
+"""Whole numbers of JSON that are not below this become floats, which round them."""
 _FIRST_LINES = 100
 _LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
 
@@ -43,71 +38,32 @@ def _value(row: Any, column: str) -> Any:
         raise BadFileError("not a JSON object; write an object on each line.") from None
 
 
-def _number(digits: str) -> int | float:
-    try:
-        number: int | float = orjson.loads(digits)
-    except orjson.JSONDecodeError:  # beyond the largest float
-        number = math.inf
-    return number
-
-
 def _loaded(line: bytes) -> Any:
-    """Return a row; a number beyond the largest float, which is JSON nevertheless, is infinite."""
     try:
         return orjson.loads(line)
     except orjson.JSONDecodeError as error:
-        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to set aside
+        if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to leave out
             raise MemoryError from None
-        if error.msg.startswith("number is infinity"):
-            with contextlib.suppress(ValueError):
-                return _by_number(line, _number)
         other = "" if is_utf8(line) else f" {RECODE}"
-        raise BadFileError(f"not valid JSON in UTF-8; repair or remove the line.{other}") from None
+        raise BadFileError(
+            f"not valid JSON in UTF-8, or with a number beyond 64 bits; repair or remove the line.{other}"
+        ) from None
 
 
-def _by_number(line: bytes, number: Callable[[str], Any]) -> Any:
-    """Return a row by the json module, with what ``number`` makes of the text of each number."""
-    # refuses what is no JSON, and what is nested so deep that the json module's answer depends on who asks
-    orjson.dumps(orjson.loads(_NUMBER.sub(b"0", line)))
-    return json.loads(line, parse_int=number, parse_float=number)
-
-
-def _is_exact(line: bytes) -> bool:
-    """Say whether orjson writes each number of a row as it is there."""
-    try:
-        return all(orjson.dumps(orjson.loads(number)) == number for number in _LONG_NUMBER.findall(line))
-    except orjson.JSONDecodeError:  # what only looks like a number, or one beyond the largest float
-        return False
-
-
-def _as_written(digits: str) -> Any:
-    """Return a number, as it was written if orjson would write another; whatever else the row has."""
-    number = digits.encode()
-    is_other = _LONG_NUMBER.fullmatch(number) and not _is_exact(number)
-    return orjson.Fragment(digits) if is_other else orjson.loads(digits)
-
-
-def _are_exact(rows: Sequence[bytes]) -> bool:
-    shapes = b"\n".join(rows).translate(_SHAPES)  # of which most need no look at each row
-    return (b"0" * 17 not in shapes and b"0e" not in shapes) or all(map(_is_exact, rows))
-
-
-def _are_plain(values: Iterable[Any]) -> bool:
-    """Say whether orjson writes values as it read them, whatever their digits: none has a fraction or an exponent."""
-    return {*map(type, values)} <= _PLAIN
+def _could_be_rounded(values: Iterable[Any]) -> bool:
+    return any(type(value) is float and abs(value) >= _BEYOND for value in values)
 
 
 def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
-    """Return the kept values of a row as JSON text, in which numbers are as they were."""
-
-    def picked(row: Any) -> list[Any]:
-        if columns.others == "keep":
-            return [{name: value for name, value in row.items() if name != columns.text}]
-        return [_value(row, column) for column in columns.keep]
-
-    values = picked(row)
-    if not _are_plain(values[0].values() if columns.others == "keep" else values) and not _is_exact(line):
-        values = picked(_by_number(line, _as_written))
+    """Return the kept values of a row as JSON text. Raises UserError for other values than scalars."""
+    values = [_value(row, column) for column in columns.keep]
+    for column, value in zip(columns.keep, values, strict=True):
+        if type(value) not in _SCALARS:
+            raise BadFileError(
+                f"the kept column {column!r} has a list or an object; make it a string or a number, or leave it out."
+            )
+        if _could_be_rounded([value]) and isinstance(json.loads(line)[column], int):
+            raise BadFileError(f"the kept column {column!r} has an integer beyond 64 bits; make it a string.")
     return [orjson.dumps(value).decode() for value in values]  # as str, because bytes of orjson keep 4 KB each
 
 
@@ -121,15 +77,13 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
         identity = None
         if columns.id is not None:
             identity = _value(row, columns.id)
-            if identity is None:
-                raise BadFileError(no_id(columns.id))
-            if not isinstance(identity, (str, int)) or isinstance(identity, bool):
+            if not isinstance(identity, (str, int, type(None))) or isinstance(identity, bool):
                 raise BadFileError(
                     f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
                 )
-        return text, identity, _kept(row, line, columns) if columns.keeps else []
-    except orjson.JSONEncodeError:
-        raise BadFileError("nested too deeply; lists and objects can be nested 250 times.") from None
+        return text, identity, _kept(row, line, columns)
+    except RecursionError:
+        raise BadFileError("nested too deeply; repair or remove the line.") from None
 
 
 def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Sequence[Any], list[list[str]]] | None:
@@ -140,18 +94,13 @@ def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Se
     text, id = columns.text, columns.id
     names = (text, *(() if id is None else (id,)), *columns.keep)
     try:
-        every = [*map(orjson.loads, rows)] if columns.others == "keep" else []
-        picked = map(itemgetter(*names), every or map(orjson.loads, rows))
+        picked = map(itemgetter(*names), map(orjson.loads, rows))
         texts, *others = zip(*picked, strict=True) if len(names) > 1 else [[*picked]]
         ids = [] if id is None else others.pop(0)
-        if not ({*map(type, texts)} <= {str, type(None)} and {*map(type, ids)} <= {str, int}):
+        if not ({*map(type, texts)} <= {str, type(None)} and {*map(type, ids)} <= {str, int, type(None)}):
             return None
-        if columns.others == "keep":
-            for row in every:
-                del row[text]
-            others = [every]
-        values = chain.from_iterable(map(dict.values, every) if columns.others == "keep" else others)
-        if columns.keeps and not _are_plain(values) and not _are_exact(rows):
+        kinds = {kind for column in others for kind in map(type, column)}
+        if not kinds <= _SCALARS or (float in kinds and any(map(_could_be_rounded, others))):
             return None
         return texts, ids, [[orjson.dumps(value).decode() for value in column] for column in others]
     except (ValueError, LookupError, TypeError):
@@ -165,11 +114,6 @@ def _strings(texts: Sequence[str | None]) -> pa.Array:
     data = texts[0].encode()
     bounds = np.array([0, len(data)], dtype=np.int64)
     return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
-
-
-def _types(columns: Columns) -> list[pa.DataType]:
-    """Return the types of columns that are written whole: JSON text for each, or for all others together."""
-    return [JSON] * (len(columns.keep) + (columns.others == "keep"))
 
 
 def quoted(texts: pa.Array, before: str, after: str) -> bytes | memoryview:
@@ -192,31 +136,24 @@ class Renderer:
     def __init__(self, columns: Columns) -> None:
         self._begin = "{" + orjson.dumps(columns.text).decode() + ":"
         self._keep = ["," + orjson.dumps(column).decode() + ":" for column in columns.keep]
-        self._whole = columns.others == "keep"
 
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
         if not kept:
             return quoted(texts, self._begin, "}\n")
         begun = json_strings(texts, self._begin)
-        values = list(map(as_json, kept))
-        if not self._whole:
-            named = zip(self._keep, values, strict=True)
-            return _bytes(joined(begun, *chain.from_iterable(named), "}\n"))
-        (others,) = values  # objects, of which the text becomes a part
-        rest = pc.if_else(pc.equal(others, "{}"), "}", joined(",", pc.utf8_slice_codeunits(others, 1)))
-        return _bytes(joined(begun, rest, "\n"))
+        named = zip(self._keep, map(as_json, kept), strict=True)
+        return _bytes(joined(begun, *chain.from_iterable(named), "}\n"))
 
 
 class JsonLines(ByteForm):
     """A JSON object a line; blank lines are no rows. The text column is written under its own name, and first."""
 
     __slots__ = ()
-    rows_differ: ClassVar[bool] = True
-    language: ClassVar[str] = "JSON"
+    lacks_nan: ClassVar[bool] = True
 
     def kept_types(self, file: IO[bytes], name: str, columns: Columns) -> list[pa.DataType]:
-        return _types(columns)
+        return [JSON] * len(columns.keep)
 
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         """Return the fields of the first lines but huge ones, in the order in which they appear."""
@@ -250,12 +187,12 @@ class JsonLines(ByteForm):
             batch.numbers = list(range(first, batch.stop))
             texts, identities, kept = sound
         else:
-            texts, identities, kept = [], [], [[] for _ in _types(columns)]
+            texts, identities, kept = [], [], [[] for _ in columns.keep]
             for number, line in enumerate(documents, first):
                 try:
                     text, identity, values = _row(line, columns)
                 except (BadFileError, ColumnError) as error:
-                    batch.bad.append(BadRow(number, str(error), line, type(error)))
+                    batch.bad.append(BadRow(number, str(error), type(error)))
                     continue
                 texts.append(text)
                 batch.numbers.append(number)

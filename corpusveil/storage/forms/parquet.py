@@ -1,11 +1,10 @@
-"""Parquet, a row group per block; columns of any type are kept as they are, nested ones too."""
+"""Parquet, a row group per block; kept columns keep their types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -16,8 +15,8 @@ from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer, runs
 from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.parquet import opened, sound
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns, no_id, refuse_others
-from corpusveil.storage.values import VIEWS, as_strings, is_string, with_leaves, within
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
+from corpusveil.storage.values import as_strings, is_string, require_kept
 
 SUFFIXES = (".parquet",)
 CODECS = ("",)
@@ -43,12 +42,11 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    kind = with_leaves(kind, _plain_type)
+    kind = _plain_type(kind)
     return is_string(kind) or bool(pa.types.is_null(kind))
 
 
 def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
-    refuse_others(schema.names, columns, name)
     for column in columns.named:
         if schema.names.count(column) != 1:
             if column in schema.names:
@@ -57,27 +55,22 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     text = schema.field(columns.text).type
     if not _is_text(text):
         raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
+    for column in columns.keep:
+        require_kept(_plain_type(schema.field(column).type), f"{name}: {column}")
     if columns.id is not None:
         kind = schema.field(columns.id).type
         if not _is_text(kind) and not pa.types.is_integer(kind):
             raise ColumnError(f"{name}: the id column {columns.id!r} is {kind}; make it a string or a whole number.")
 
 
-def _plain_type(kind: pa.DataType) -> pa.DataType | None:
-    """Return the type without metadata, dictionaries, which hold values of other rows, and most extensions.
-
-    Those can have metadata too, and be known or not by what this process has imported.
-    """
-    if pa.types.is_dictionary(kind):
-        return with_leaves(kind.value_type, _plain_type)
-    is_bare = kind in (pa.uuid(), pa.bool8()) or (isinstance(kind, pa.FixedShapeTensorType) and not kind.dim_names)
-    if isinstance(kind, pa.BaseExtensionType) and not is_bare:
-        return with_leaves(kind.storage_type, _plain_type)
-    return VIEWS.get(kind)
+def _plain_type(kind: pa.DataType) -> pa.DataType:
+    """Return the type without a dictionary, which has values of other rows, and of strings one whose rows are taken."""
+    kind = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return pa.large_string() if pa.types.is_string_view(kind) else kind
 
 
 def _plain(column: Any) -> pa.Array:
-    if (kind := with_leaves(column.type, _plain_type)) != column.type:
+    if (kind := _plain_type(column.type)) != column.type:
         column = column.cast(kind)
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
@@ -92,27 +85,11 @@ def _wrong(column: pa.Array) -> list[int]:
 
 def _is_utf8(column: pa.Array) -> bool:
     try:
-        for part in within(column):
-            if is_string(part.type):
-                part.validate(full=True)
+        if is_string(column.type):
+            column.validate(full=True)
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def _refuse_finer(file: IO[bytes], parquet: pq.ParquetFile, columns: Columns, name: str) -> None:
-    """Raise ColumnError for times of type INT96 that microseconds do not hold."""
-    if "INT96" not in {parquet.schema.column(k).physical_type for k in range(len(parquet.schema))}:
-        return
-    finer = pq.ParquetFile(file, metadata=parquet.metadata, pre_buffer=False)
-    both = zip(parquet.schema_arrow, finer.schema_arrow, strict=True)
-    for column in (own.name for own, other in both if own.type != other.type and own.name in columns.named):
-        pairs = (each.iter_batches(columns=[column], use_threads=False) for each in (parquet, finer))
-        for rows, exact in zip(*pairs, strict=True):  # where nanoseconds overflow, both do
-            if not rows.cast(exact.schema, safe=False).equals(exact):
-                raise ColumnError(
-                    f"{name}: column {column!r} (INT96) has digits below the microsecond; write it as timestamp[ns]."
-                )
 
 
 def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
@@ -149,9 +126,6 @@ def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
     for name in columns.named:
         column = rows.column(name)
         why.update(dict.fromkeys(_wrong(column), _NOT_UTF8))
-    if columns.id is not None:
-        for number in np.flatnonzero(rows.column(columns.id).is_null().to_numpy(zero_copy_only=False)).tolist():
-            why[number] = no_id(columns.id)
     batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
     if why:
         sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
@@ -181,7 +155,7 @@ class ParquetWriter(Writer):
     """Writes a row group a block, zstd-compressed. The digest is fed the rows as JSON lines."""
 
     def __init__(self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType]) -> None:
-        types = [pa.large_string() if kind == JSON else with_leaves(kind, _plain_type) for kind in kept_types]
+        types = [pa.large_string() if kind == JSON else _plain_type(kind) for kind in kept_types]
         self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
         keep = list(columns.keep)
         self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
@@ -218,7 +192,7 @@ class Parquet(Form):
         """Return the columns' own types, dictionaries unpacked. Raises UserError for columns that aren't there."""
         schema = _open(file, name).schema_arrow
         _check(schema, columns, name)
-        return [with_leaves(schema.field(column).type, _plain_type) for column in columns.keep]
+        return [_plain_type(schema.field(column).type) for column in columns.keep]
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         return int(_open(file, name).metadata.num_rows)
@@ -228,8 +202,6 @@ class Parquet(Form):
     ) -> Iterator[Batch]:
         parquet = _open(file, name)
         _check(parquet.schema_arrow, columns, name)
-        with sound(_not_sound(name)):
-            _refuse_finer(file, parquet, columns, name)
         size = parquet.metadata.num_rows
         stop = size if stop is None else min(stop, size)
         parts = _runs(parquet, columns, start, stop)

@@ -42,7 +42,7 @@ from corpusveil.transforms.release.release import AnyRelease, differences, named
 from corpusveil.waiting import waiting
 
 DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces", "quarantine")
+_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -70,13 +70,13 @@ class Outcome(Shown):
         """Return the release's public figures, and the place of its private records; no count of the input is shown."""
         sizes = self.counts.public()
         sized = ((self.shards, "shard"), (sizes["documents"], "document"), (sizes["tokens"], self.counted))
-        aside = "some rows could not be read; see the records" if self.counts.quarantined else "none"
+        bad = "some rows could not be read; see the records" if self.counts.bad_rows else "none"
         return Card(
             f"Release in {self.output}",
             [
                 ("size", ", ".join(several(number, what) for number, what in sized)),
                 ("content", f"sha256 {self.content_sha256}"),
-                ("set aside", aside),
+                ("left out", bad),
                 ("records", f"{self.records} (do not publish)"),
             ],
         )
@@ -89,10 +89,9 @@ def finish_shards(
     if split := joins(tasks):
         do_all(job, split, engine, waiting("joining pieces of shards"))
     # also left by a run that was split in another way, or by a worker that was killed at the end
-    for part, mark in (("pieces", ""), ("progress", ""), ("quarantine", ".piece-")):
+    for part in ("pieces", "progress"):
         for name in files.listing(job.records.address(part)):
-            if mark in name:
-                files.remove(job.records.address(part, name))
+            files.remove(job.records.address(part, name))
     _sweep(job)
     return write_manifest(drafted, job.writes.url, job.records, wholes(tasks))
 
@@ -124,7 +123,7 @@ class Run:
         """
         shards = find_shards(self.reads.inputs, self.reads.root)
         columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
-        if self.reads.on_bad_rows == "quarantine":
+        if self.reads.on_bad_rows == "drop":
             units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
             columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
@@ -143,7 +142,7 @@ class Run:
             release.key.fingerprint(),
             release.key.derive("records"),
             self.debug,
-            kept_types=first_types(shards, columns) if is_table and columns.keeps else (),
+            kept_types=first_types(shards, columns) if is_table and columns.keep else (),
         )
 
     def privatize(self, engine: Engine) -> Outcome:
@@ -167,7 +166,7 @@ class Run:
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
-            aside = skip if self.reads.on_bad_rows == "quarantine" else refuse
+            aside = skip if self.reads.on_bad_rows == "drop" else refuse
             refuse_first(tasks, columns, aside, first.append)
         for batch in first[:1]:
             self.release.refuse(batch.texts)
@@ -278,7 +277,7 @@ class _Start:
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
         columns = job.reads.columns
-        skip_bad = job.reads.on_bad_rows == "quarantine"
+        skip_bad = job.reads.on_bad_rows == "drop"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
                 job = dataclasses.replace(job, drops=drops)
@@ -351,20 +350,20 @@ def _sweep(job: ShardJob) -> None:
         files.sweep(files.join(job.writes.url, part))
     folder, _, page = page_of(job.writes.url).rpartition("/")
     files.sweep(folder, page)
-    for part in ("", "shards", "progress", "failed", "pieces", "quarantine"):
+    for part in ("", "shards", "progress", "failed", "pieces"):
         files.sweep(job.records.address(part))
 
 
 def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
-    """Raise UserError if a claim is that of another run; allow quarantine from now on."""
+    """Raise UserError if a claim is that of another run; bad rows may be dropped from now on."""
     if theirs.version != RUN_VERSION:
         raise VersionError(
             f"{records.url}: these records were written by another version of corpusveil; finish the run with that "
             "version, or choose another output."
         )
     bad = theirs.claimed.get("on_bad_rows"), mine.claimed["on_bad_rows"]
-    if goes_on := bad == ("fail", "quarantine"):  # no bad row was met so far
-        theirs = theirs.model_copy(update={"claimed": {**theirs.claimed, "on_bad_rows": "quarantine"}})
+    if goes_on := bad == ("refuse", "drop"):  # no bad row was met so far
+        theirs = theirs.model_copy(update={"claimed": {**theirs.claimed, "on_bad_rows": "drop"}})
     if (name := theirs.other(mine)) is not None:
         changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow

@@ -19,7 +19,7 @@ from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work
 from corpusveil.storage.engine import Measured
-from corpusveil.storage.reading import OpenShard, Quarantine, reading, refuse, type_names
+from corpusveil.storage.reading import MOST_PLACES, BadRows, OpenShard, reading, refuse, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.storage.writing import ShardFile
@@ -114,12 +114,11 @@ class ShardJob(Work[Shard]):
         began, counts = time.monotonic(), Counts()
         columns = self.reads.columns
         left_out = None if self.drops is None else self.drops.rows(task.shard)
-        quarantine = Quarantine(self.records, task.record_name)
-        aside = refuse if self.reads.on_bad_rows == "fail" else quarantine.add
+        bad = BadRows()
+        aside = refuse if self.reads.on_bad_rows == "refuse" else bad.add
         with (
             reading(task, columns, self.record_key, aside) as shard,
             ShardFile(task, self.writes, columns, self._types(shard, task.url)) as file,
-            quarantine,
         ):
             progress = _Progress(self.records, task, shard.file)
             # Memory holds one batch: each is written before the next is read.
@@ -136,14 +135,14 @@ class ShardJob(Work[Shard]):
                 file.reach(batch.stop)
                 progress.end(counts)
             file.finish()
-            counts.quarantined = quarantine.rows
+            counts.bad_rows = bad.rows
             if task.piece is None:
-                _refuse_nothing(task, counts, quarantine.first)
+                _refuse_nothing(task, counts, bad.first)
             # Inside the context: an error here leaves no output, since a file appears when its context ends.
             read = shard.file.digest()
             if self.seen is not None and self.seen.get(task.record_name) != read:
                 raise changed_during_run(task.url)
-        return self._record(task, file.made(), counts, read, time.monotonic() - began)
+        return self._record(task, file.made(), counts, read, time.monotonic() - began, bad.places)
 
     def made(self, documents: Documents, beat: Callable[[float], None]) -> tuple[pa.Array, Counts]:  # noqa: ARG002
         """Return what documents become; ``beat`` tells how much of it is done, 0 to 1, where drawing takes long."""
@@ -174,22 +173,25 @@ class ShardJob(Work[Shard]):
             f"input into another output, as a further release.{again if self.by_place else ''}"
         )
 
-    def _record(self, task: ShardTask, output: Made, counts: Counts, read: str, seconds: float) -> Shard:
+    def _record(
+        self, task: ShardTask, output: Made, counts: Counts, read: str, seconds: float, bad: Sequence[int]
+    ) -> Shard:
         """Return the record of a task that has ``read`` input of this digest."""
         return Shard(
             release=self.release,
             task=self._mark(task),
-            **({} if self.drops is None else {"dropped": self.drops.digests[task.shard]}),
+            dropped=None if self.drops is None else self.drops.digests[task.shard],
             input=Source(path=task.relative, bytes=task.size, digest=read),
             output=output,
             counts=counts.private(),
             seconds=round(seconds, 3),
+            bad_places=list(bad),
             ledger=None if self.entries is None else list(self.entries),
         )
 
     def _join(self, task: ShardTask) -> Shard:
         """Join the pieces of a shard into its output file; they stay, as another attempt may be reading them."""
-        counts, seconds, sources = Counts(), 0.0, set()
+        counts, seconds, sources, bad = Counts(), 0.0, set(), list[int]()
         for piece in task.pieces:
             record = self.records.read(f"shards/{piece.record_name}", Shard)
             if record is None or record.task != self._mark(piece):
@@ -200,13 +202,13 @@ class ShardJob(Work[Shard]):
             counts += Counts.of(record.counts, self.records.url)
             seconds += record.seconds
             sources.add(record.input.digest)
+            bad += record.bad_places
         if len(sources) > 1:
             raise ChangedError(f"{task.url}: the input changed while it was read; run again.")
         _refuse_nothing(task, counts, "Check the names of the columns.")
         with ShardFile(task, self.writes, self.reads.columns) as file:
             file.join()
-        Quarantine.join(self.records, [piece.record_name for piece in task.pieces], task.record_name)
-        return self._record(task, file.made(), counts, sources.pop(), seconds)
+        return self._record(task, file.made(), counts, sources.pop(), seconds, bad[:MOST_PLACES])
 
 
 class _Progress:
@@ -239,6 +241,6 @@ class _Progress:
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
-    """Raise UserError if every row was set aside: then the call is wrong, not the rows."""
-    if counts.quarantined and not (counts.documents or counts.dropped or counts.without_text):
-        raise BadRowError(f"{task.url}: no row can be read, so none is set aside. {why}")
+    """Raise UserError if every row was left out as bad: then the call is wrong, not the rows."""
+    if counts.bad_rows and not (counts.documents or counts.dropped or counts.without_text):
+        raise BadRowError(f"{task.url}: no row can be read, so none is dropped. {why}")

@@ -160,7 +160,7 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
         **stated,
         "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
-        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keeps else "none",
+        "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
     }
 
 

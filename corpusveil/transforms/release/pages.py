@@ -61,7 +61,7 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
     claim = f"The published claim is: “{guarantee['claim']}”{'.' if guarantee['holds'] else ', which is not true.'}"
     compared = f"The guarantee compares {guarantee['neighbors']}."
     yield Part("On which conditions", [compared, *guarantee["assumptions"], claim, *risks, *facts])
-    kept = f"{'every other column' if keep == ['*'] else ', '.join(keep)}, outside every guarantee" if keep else "none"
+    kept = f"{', '.join(keep)}, outside every guarantee" if keep else "none"
     yield Part("What a reader sees unprotected", [*guarantee["disclosed"], f"Kept columns: {kept}."])
     named = {name: value for name, value in manifest.items() if isinstance(value, str)}
     made = {**configuration, **manifest.get("store", {}), "name in a ledger": manifest["spends"]["name"], **named}

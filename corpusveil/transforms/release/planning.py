@@ -141,7 +141,7 @@ def forecast(run: Run) -> Forecast:
             secret = secret if spending is None else EntryStore.existing(spending.ledger).secret
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), secret)
         noting = AccountPass(
-            asked.reading(columns), records, job.record_key, run.reads.on_bad_rows == "quarantine", account=account,
+            asked.reading(columns), records, job.record_key, run.reads.on_bad_rows == "drop", account=account,
             corpus=job.corpus,
         )  # fmt: skip
         # machine code and tables are loaded before anything is timed

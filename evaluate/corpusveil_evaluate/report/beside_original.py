@@ -28,7 +28,6 @@ from corpusveil.storage import files
 from corpusveil.storage.inputs import Address, lies_in_input
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
-from corpusveil.transforms.identities import values_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
@@ -187,4 +186,5 @@ def _column(data: Any, text: str, name: str) -> list[Any]:
         raise ColumnError(
             f"{name!r} names a column, and these texts have no columns; give a frame, or leave this column out."
         )
-    return values_of(column(name))
+    values = column(name)
+    return values if isinstance(values, list) else list(values.to_pylist())

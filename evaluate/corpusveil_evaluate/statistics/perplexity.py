@@ -70,7 +70,7 @@ class KneserNey:
 
     @classmethod
     def of_counts(cls, url: str) -> Self:
-        """Open the output of ``corpusveil model``, or smooth that of ``corpusveil count``.
+        """Open the output of ``evaluate model``, or smooth that of ``corpusveil count``.
 
         Raises UserError if there are no counts, or no counts of trigrams.
         """

@@ -19,8 +19,8 @@ from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
 from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
+from evaluate.tests.readers.random_texts import WORDS, corpus
 from tests.mechanisms.spaces import normal
-from tests.readers.random_texts import WORDS, corpus
 
 SIZE = 12
 

@@ -28,9 +28,9 @@ from corpusveil_evaluate.readers.ngrams.context_risk import (
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.readers.ngrams.word_risk import prior_of, word_risk
 from corpusveil_evaluate.statistics.perplexity import KneserNey
+from evaluate.tests.readers.random_texts import WORDS as SAID
+from evaluate.tests.readers.random_texts import corpus
 from tests.calls import refused
-from tests.readers.random_texts import WORDS as SAID
-from tests.readers.random_texts import corpus
 
 KEY = cv.Key(bytes(range(32)))
 TEXTS = corpus(4000, 2, 40)

@@ -31,8 +31,8 @@ from corpusveil_evaluate.readers.ngrams.denoised_texts import denoise, denoise_r
 from corpusveil_evaluate.readers.ngrams.lattice_room import DOCUMENT
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
+from evaluate.tests.readers.random_texts import WORDS, corpus
 from tests.calls import refused
-from tests.readers.random_texts import WORDS, corpus
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))

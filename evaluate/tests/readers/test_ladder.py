@@ -19,9 +19,9 @@ from corpusveil_evaluate.readers.model_text import WORDS, ids_in, model_text
 from corpusveil_evaluate.readers.ngrams.fixed import ONE
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
+from evaluate.tests.readers.random_texts import WORDS as SAID
+from evaluate.tests.readers.random_texts import corpus, log_probabilities
 from tests.calls import fails, refused, succeeds
-from tests.readers.random_texts import WORDS as SAID
-from tests.readers.random_texts import corpus, log_probabilities
 
 KEPT = cv.TextPolicy(stop_words="keep")
 

@@ -17,7 +17,7 @@ from corpusveil_evaluate.readers.ngrams.lattice import search_runs
 from corpusveil_evaluate.readers.ngrams.lattice_room import room
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.readers.random_texts import WORDS, corpus, log_probability
+from evaluate.tests.readers.random_texts import WORDS, corpus, log_probability
 
 SIZE = 6
 

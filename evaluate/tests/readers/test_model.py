@@ -20,8 +20,8 @@ from corpusveil_evaluate.readers.ngrams.lookup import ROUGH
 from corpusveil_evaluate.readers.ngrams.model import Arrays, digest_of, sums_of
 from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model, model_of_counts
 from corpusveil_evaluate.readers.ngrams.sample import NAME, Sample, sample_of
+from evaluate.tests.readers.random_texts import corpus, log_probabilities, sample_file
 from tests.calls import refused
-from tests.readers.random_texts import corpus, log_probabilities, sample_file
 
 
 @pytest.fixture

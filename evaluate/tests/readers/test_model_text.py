@@ -11,7 +11,7 @@ from corpusveil_evaluate.readers.model_text import sampled_text
 from corpusveil_evaluate.readers.ngrams.fixed import ONE
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.readers.random_texts import corpus, log_probabilities
+from evaluate.tests.readers.random_texts import corpus, log_probabilities
 
 LENGTH = 5
 COUNT = 200_000

@@ -15,7 +15,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.statistics.perplexity import KneserNey
-from tests.readers.random_texts import corpus, log_probabilities, log_probability
+from evaluate.tests.readers.random_texts import corpus, log_probabilities, log_probability
 
 STEP = 2.0**-15
 """Logarithms are whole multiples of 2^-16: up to three of them are rounded."""
