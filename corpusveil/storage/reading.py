@@ -137,7 +137,7 @@ def refuse_first(
         try:
             with files.open_read(task.url) as file:
                 form = formats.find(formats.form_of(task.url))
-                for batch in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, aside):
+                for batch in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, columns.id, aside):
                     if look is not None and task.shard == 0:
                         look(batch)
                         look = None
@@ -172,7 +172,11 @@ def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = 
         keyed = KeyedReader(raw, key)
         file: Any = keyed.whole() if form.seeks else keyed
         batches = _sound(
-            form.batches(file, task.url, columns, task.start, task.stop), task, aside, _lacking(task, columns)
+            form.batches(file, task.url, columns, task.start, task.stop),
+            task,
+            columns.id,
+            aside,
+            _lacking(task, columns),
         )
         yield OpenShard(batches, keyed, functools.partial(form.kept_types, file, task.url, columns))
 
@@ -187,24 +191,27 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     return [lacking[number] for number in sorted(lacking)]
 
 
-def _without_id(batch: Batch) -> Iterator[BadRow]:
+def _without_id(batch: Batch, column: str | None) -> Iterator[BadRow]:
     """Yield the rows whose id is null or empty."""
     for number, identity in zip(batch.numbers, batch.ids or (), strict=False):
         if identity is None or identity == "":
-            yield BadRow(number, "the id is empty; give every row an id.")
+            yield BadRow(number, f"the id column {column!r} is empty; give every row an id.")
 
 
-def _sound(batches: Iterator[Batch], task: ShardTask, aside: Aside, lacking: Sequence[BadRow] = ()) -> Iterator[Batch]:
-    """Yield batches, and give bad rows to ``aside``. A compressed file that is damaged is refused as that.
+def _sound(
+    batches: Iterator[Batch], task: ShardTask, column: str | None, aside: Aside, lacking: Sequence[BadRow] = ()
+) -> Iterator[Batch]:
+    """Yield batches, and give bad rows to ``aside``, also those without an id in its ``column``.
 
-    Its rows can look bad long before its checksum, which comes last, shows the damage.
+    A compressed file that is damaged is refused as that: its rows can look bad long before its checksum, which comes
+    last, shows the damage.
     """
     some_sound = False
     try:
         for batch in batches:
             some_sound = some_sound or bool(batch.numbers)
             numbers = set(batch.numbers)
-            if here := [*_without_id(batch), *(bad for bad in lacking if bad.number in numbers)]:
+            if here := [*_without_id(batch, column), *(bad for bad in lacking if bad.number in numbers)]:
                 batch.leave_out([bad.number for bad in here])
                 batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
             for bad in batch.bad:

@@ -201,11 +201,6 @@ class TestWhatIsPrinted:
         shown = *made["guarantee_in_words"], made["content_sha256"], f"{tmp_path / 'out'}.records"
         assert all(said in out for said in shown)
 
-    def test_is_a_warning_when_nearly_all_stays(self, call: list[str]) -> None:
-        said = succeeds(*changed(call, "--epsilon", "10")).err
-        assert said.startswith("warning: at epsilon 10 ")
-        assert said.count("\n") == 1
-
     def test_is_nothing_but_the_error_of_a_release_that_is_refused(
         self, ground: Ground, source: Path, tmp_path: Path
     ) -> None:

@@ -162,7 +162,7 @@ def columns() -> Iterator[Hostile]:
     """Columns that are not there, or not what they have to be, in sound files."""
     json = b'{"text": "' + SENTENCE + b'", "f": 1.5, "n": null, "b": true, "l": [1], "o": {}}\n'
     for name in "fnblo":
-        what = "empty (null)" if name == "n" else "neither a string nor a whole number"
+        what = "empty" if name == "n" else "neither a string nor a whole number"
         said = f"row 1: the id column {name!r} is {what}"
         yield Hostile(f"the id column {name}", "x.jsonl", json, said, ("--id", name))
     table = b"text,a\n" + SENTENCE + b",1\n"

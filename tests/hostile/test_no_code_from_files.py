@@ -25,7 +25,6 @@ ALLOWED = {
     ("spaces/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
     ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
     ("evaluate/studies/search_collections.py", "load of Bm25"): "that index",
-    ("recognizers/presidio.py", "load of spacy"): "an installed package, a model that spaCy reads from its own files",
     (
         "jobs/local.py",
         "import of pickle",

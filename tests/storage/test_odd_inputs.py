@@ -325,7 +325,7 @@ def test_an_empty_id_is_none(ground: Ground, tmp_path: Path, form: str) -> None:
     else:
         path.write_text("".join(f'{{"text": "{text}", "id": "{id}"}}\n' for text, id in zip(texts, ids, strict=True)))
     call = ground.arguments(path, tmp_path / "out", "--id", "id")
-    fails(call, "bad-shards", f"{path}, row 2: the id is empty")
+    fails(call, "bad-shards", f"{path}, row 2: the id column 'id' is empty")
     succeeds(*call, *DROP)
     assert dropped(tmp_path / "out") == [2]
 
