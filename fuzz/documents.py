@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.storage import compression, files, formats, rows
+from corpusveil.storage import compression, files, formats, forms, rows
 from corpusveil.storage.forms import parquet
 from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_json, as_strings
@@ -23,8 +23,8 @@ from fuzz.containers import RAW, Choices, changed, one, packed, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
 
 BLOCK = 4
-rows.BLOCK_ROWS = parquet.BLOCK_ROWS = BLOCK  # small sizes, so that small inputs have every kind of boundary
-rows.BATCH_BYTES = parquet.BATCH_BYTES = 48
+rows.BLOCK_ROWS = forms.BLOCK_ROWS = BLOCK  # small sizes, so that small inputs have every kind of boundary
+rows.BATCH_BYTES = forms.BATCH_BYTES = 48
 parquet._READ_ROWS = 3
 compression.CHUNK_BYTES = 24
 

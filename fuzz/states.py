@@ -35,7 +35,6 @@ from corpusveil.storage.records import Records
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.corpus import privatize_corpus
-from corpusveil.transforms.release.lake_table import properties_of
 from corpusveil.transforms.release.release import Release
 from fuzz.containers import RAW, changed, one, pieces
 from fuzz.invariant import CANARY, Reader, need, need_sentence, refused
@@ -241,27 +240,6 @@ def check_artifact(data: bytes, folder: Path) -> None:
     need(found is None or isinstance(found, dict), "a description that is none")
 
 
-METADATA = pa.array(
-    [None, {"configuration": [("corpusveil.per", CANARY)]}],
-    pa.struct([("configuration", pa.map_(pa.string(), pa.string()))]),
-)
-TABLE = {
-    "metadata/v1.metadata.json": b'{"properties": {"corpusveil.per": "token"}}',
-    f"_delta_log/{1:020}.json": b'{"add": {}}\n{"metaData": {"configuration": {"corpusveil.nats": "14"}}}',
-    f"_delta_log/{0:020}.checkpoint.parquet": _bytes(pa.table({"metaData": METADATA}), **PLAIN),
-}
-"""A file of a table's metadata in each form."""
-
-
-def check_table(data: bytes, folder: Path) -> None:
-    """Read the properties of a table of Iceberg or Delta after a change of its one file."""
-    for part in TABLE:
-        (folder / part).unlink(missing_ok=True)
-    _lay(folder, {list(TABLE)[(data[0] if data else 0) % len(TABLE)]: data[1:]})
-    found = refused(lambda: properties_of(str(folder)), folder)
-    need(found is None or all(map(str.isprintable, found.values())), "a property that cannot be shown")
-
-
 def _numbered(parts: Mapping[str, bytes]) -> Iterator[bytes]:
     for number, part in enumerate(parts.values()):
         yield bytes([number]) + part
@@ -293,7 +271,6 @@ def readers() -> Iterator[Reader]:
             [b"\0" + bytes(6), bytes([RAW]) + _table(), bytes([RAW]) + _table(**PLAIN)],
         ),
         "artifact": (check_artifact, [told]),
-        "table": (check_table, list(_numbered(TABLE))),
     }
     for name, (check, inputs) in seeds.items():
         yield Reader(name, functools.partial(iter, inputs), check)

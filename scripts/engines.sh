@@ -70,31 +70,8 @@ ray() {
     sh scripts/group.sh engines || say "Ray is left out: its package could not be installed; what was said stands above."
 }
 
-# Iceberg and Delta: their jars, with a Spark that they support.
-lake() {
-    [ -e .tools/lake/complete ] && return
-    command -v mvn >/dev/null || { say "Iceberg and Delta are left out: they need Maven, which fetches their jars."; return; }
-    say "fetching Iceberg, Delta and Spark 4.0"
-    rm -rf .tools/lake
-    python3 -m venv .tools/lake && .tools/lake/bin/pip install --quiet --disable-pip-version-check pyspark==4.0.1 &&
-        cat >.tools/lake/pom.xml <<POM &&
-<project xmlns="http://maven.apache.org/POM/4.0.0">
-  <modelVersion>4.0.0</modelVersion><groupId>corpusveil</groupId><artifactId>lake</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>org.apache.iceberg</groupId><artifactId>iceberg-spark-runtime-4.0_2.13</artifactId><version>1.10.0</version></dependency>
-    <dependency><groupId>io.delta</groupId><artifactId>delta-spark_2.13</artifactId><version>4.0.0</version></dependency>
-  </dependencies>
-</project>
-POM
-        mvn --quiet --batch-mode --file .tools/lake/pom.xml dependency:copy-dependencies -DincludeScope=runtime \
-            -DexcludeGroupIds=org.scala-lang -DoutputDirectory="$PWD/.tools/lake/jars" >.tools/lake/log &&
-        touch .tools/lake/complete && return
-    say "Iceberg and Delta are left out: what was said stands above, or in .tools/lake/log."
-}
-
 mkdir -p .tools
 prism
 yarn
 flink
 ray
-lake

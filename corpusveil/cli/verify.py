@@ -10,9 +10,7 @@ COMMAND = ("verify", "Check that a release is the one that its manifest describe
 
 
 def verify(
-    release: Annotated[
-        str, typer.Argument(help="The folder or URL of a release, or of an Iceberg or Delta table.", metavar="RELEASE")
-    ],
+    release: Annotated[str, typer.Argument(help="The folder or URL of a release.", metavar="RELEASE")],
     digest: Annotated[
         str | None, typer.Option(help="The SHA-256 of manifest.json, as the sender states it elsewhere.")
     ] = None,
@@ -24,18 +22,13 @@ def verify(
             metavar="CLAIM",
         ),
     ] = None,
-    statement: Annotated[
-        bool, typer.Option("--statement", help="Write statement.intoto.json beside the manifest, for you to sign.")
-    ] = False,
 ) -> None:
     """Compare every file of a release with its manifest, and the manifest with a digest; nothing may be added.
 
     Example: corpusveil verify private/2026-11 --require 'nats<=14' --require per=document
     """
-    from corpusveil.transforms.release.verification import verify, write_statement
+    from corpusveil.transforms.release.verification import verify
 
     verification = verify(release, digest, require or ())
     print(verification)
     verification.require()
-    if statement:
-        print(write_statement(verification))

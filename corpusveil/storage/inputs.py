@@ -310,7 +310,8 @@ def _address(pattern: str, fs: Any, name: str) -> str:
 
 
 def _hidden(relative: str) -> bool:
-    return any(part.startswith((".", "_")) for part in relative.split("/"))
+    """Say whether a path has a hidden part; a folder ``_day=1`` is a column's, which Spark reads too."""
+    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in relative.split("/"))
 
 
 def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:

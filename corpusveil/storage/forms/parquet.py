@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -13,10 +12,10 @@ import pyarrow.parquet as pq
 from corpusveil.choices import Separator
 from corpusveil.errors import BadFileError, ColumnError, existing
 from corpusveil.storage import files
-from corpusveil.storage.forms import Form, Writer
+from corpusveil.storage.forms import Form, Writer, runs
 from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.parquet import opened, sound
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, JSON, BadRow, Batch, Columns
+from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
 from corpusveil.storage.values import as_strings, is_string, require_kept
 
 SUFFIXES = (".parquet",)
@@ -93,40 +92,19 @@ def _is_utf8(column: pa.Array) -> bool:
     return True
 
 
-def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield (number of the first row, rows) for rows start to stop, cut by the rows of their block only."""
-    groups, number, first = [], 0, None
+def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    """Yield (number of the first row, rows in parts) for rows start to stop, which are there."""
+    groups: list[int] = []
+    number = first = 0
     for group in range(file.metadata.num_row_groups):
         size = file.metadata.row_group(group).num_rows
         if number + size > start and number < stop:
-            first = number if first is None else first
+            first = first if groups else number
             groups.append(group)
         number += size
-    if first is None:
-        return
-    at = first
-    pending: list[pa.RecordBatch] = []
-    weight = 0
-    for batch in file.iter_batches(_READ_ROWS, row_groups=groups, columns=columns.named, use_threads=False):
-        low, high = max(start - at, 0), min(stop - at, batch.num_rows)
-        at += batch.num_rows
-        left = batch.slice(low, max(0, high - low))
-        row = at - batch.num_rows + low
-        while left.num_rows:
-            sizes = pc.binary_length(_texts(left, columns)).fill_null(0).to_numpy(zero_copy_only=False)
-            sizes = weight + np.cumsum(sizes)
-            room = BLOCK_ROWS - row % BLOCK_ROWS
-            full = int(np.searchsorted(sizes, BATCH_BYTES)) + 1
-            take = min(room, full, left.num_rows)
-            pending.append(left.slice(0, take))
-            weight = int(sizes[take - 1])
-            row += take
-            left = left.slice(take)
-            if take in {room, full}:
-                yield row - sum(part.num_rows for part in pending), _joined(pending)
-                weight = 0
-    if pending:
-        yield min(at, stop) - sum(part.num_rows for part in pending), _joined(pending)
+    if groups:
+        batches = file.iter_batches(_READ_ROWS, row_groups=groups, columns=columns.named, use_threads=False)
+        yield from runs(batches, lambda rows: pc.binary_length(_texts(rows, columns)), first, start, stop)
 
 
 def _texts(rows: pa.RecordBatch, columns: Columns) -> pa.Array:
@@ -226,12 +204,12 @@ class Parquet(Form):
         _check(parquet.schema_arrow, columns, name)
         size = parquet.metadata.num_rows
         stop = size if stop is None else min(stop, size)
-        runs = _runs(parquet, columns, start, stop)
+        parts = _runs(parquet, columns, start, stop)
         at = start
         while True:
             with sound(_not_sound(name)):
-                run = next(runs, None)
-                batch = None if run is None else _parse(run[1], columns, run[0])
+                run = next(parts, None)
+                batch = None if run is None else _parse(_joined(run[1]), columns, run[0])
             if batch is None:
                 break
             at = batch.stop

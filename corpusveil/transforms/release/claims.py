@@ -1,4 +1,4 @@
-"""What a manifest claims, in a few named fields, which a recipient requires, a sender signs, and a table carries.
+"""What a manifest claims, in a few named fields, which a recipient requires and a sender signs.
 
 A claim is the sender's word. A digest or signature binds it to files and to a person; none proves that it is true.
 """
@@ -14,15 +14,7 @@ from typing import Any
 from corpusveil.budget.budget import in_full
 from corpusveil.errors import BadValueError, UnknownError, UnsetError, listed, nearest
 from corpusveil.passages.pieces import PERS
-from corpusveil.transforms.release.manifest import MANIFEST
 
-STATEMENT = "statement.intoto.json"
-PREDICATE = "urn:corpusveil:release:1"
-"""The type of what a statement says: the claims, and the guarantee in words."""
-PREFIX = "corpusveil."
-"""Of a table's properties, each of which is a claim."""
-DIGEST = "manifest"
-"""The property that is the SHA-256 of the manifest."""
 NONE, TEST = "none", "the published test key"
 OF = {"nats": "per", "cap": "unit"}
 """Numbers, and the field that says of what: a requirement of one needs a requirement of the other."""
@@ -114,17 +106,6 @@ def unmet(wanted: Sequence[Requirement], claims: Mapping[str, str]) -> list[str]
     """Say which requirements the claims miss. None hold for a release under the published test key."""
     test = [f"key is {TEST}, so nothing is private"] if wanted and claims.get("key") == TEST else []
     return [*test, *filter(None, (requirement.unmet(claims) for requirement in wanted))]
-
-
-def statement_of(manifest: Mapping[str, Any], digest: str) -> dict[str, Any]:
-    """Return an in-toto Statement (v1) about the manifest, of this SHA-256, and every file that it lists."""
-    listed = [(MANIFEST, digest), *((shard["name"], shard["file_sha256"]) for shard in manifest["shards"])]
-    return {
-        "_type": "https://in-toto.io/Statement/v1",
-        "subject": [{"name": name, "digest": {"sha256": sha256}} for name, sha256 in listed],
-        "predicateType": PREDICATE,
-        "predicate": {**claims_of(manifest), "guarantee": manifest["guarantee_in_words"]},
-    }
 
 
 def number_of(text: str) -> float | None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
-import json
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,7 +14,6 @@ from corpusveil.errors import (
     BadFileError,
     BadValueError,
     ChangedError,
-    ConflictError,
     NotMadeError,
     NotMetError,
     ReleaseDiffersError,
@@ -26,25 +23,19 @@ from corpusveil.storage.inputs import Address
 from corpusveil.storage.records import record_at
 from corpusveil.storage.tasks import plain_digest
 from corpusveil.transforms.release.claims import (
-    DIGEST,
     FIELDS,
     NONE,
-    PREFIX,
-    STATEMENT,
     claims_of,
     number_of,
     requirements,
-    statement_of,
     unmet,
 )
-from corpusveil.transforms.release.lake_table import properties_of
 from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
 from corpusveil.waiting import reached, waiting
 
 _SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
 _BESIDE = re.compile(
-    rf"README\.md|croissant\.json|\.gitattributes|({'|'.join(map(re.escape, (MANIFEST, INDEX, STATEMENT)))})"
-    rf"\.({_SIGNATURES})"
+    rf"README\.md|croissant\.json|\.gitattributes|({'|'.join(map(re.escape, (MANIFEST, INDEX)))})\.({_SIGNATURES})"
 )
 """Names of files that may lie next to a manifest or an index: what the Hub shows or keeps, and signatures."""
 _WORD = "the sender's word: neither a digest nor a signature proves that texts were drawn so"
@@ -83,10 +74,6 @@ class Verification(Shown):
                 more = f" ({several(len(sentences) - 1, f'more {what}')})" if sentences[1:] else ""
                 raise kind(f"{self.url}: {sentences[0]}{more}; {advice}.")
 
-    def properties(self) -> dict[str, str]:
-        """Return the claims and the digest of the manifest as properties of an Iceberg or Delta table."""
-        return {f"{PREFIX}{name}": value for name, value in {**self.claims, DIGEST: self.manifest_sha256}.items()}
-
     def card(self) -> Card:
         """Return the result in words."""
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
@@ -95,19 +82,16 @@ class Verification(Shown):
         nats = claims["nats"] if (number := number_of(claims["nats"])) is None else rounded_up(number)
         said = f"{nats} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
         return Card(
-            f"Release {self.url}" if self.list_name else f"Table {self.url}",
+            f"Release {self.url}",
             [
-                *(
-                    [("listed", listed), ("compared", "names, and the bytes of each file by SHA-256")]
-                    if self.list_name
-                    else []
-                ),
+                ("listed", listed),
+                ("compared", "names, and the bytes of each file by SHA-256"),
                 ("differences", self.differences or "none"),
                 ("claims", [said, _WORD]),
                 *([("not met", self.unmet)] if self.unmet else []),
                 *([("replaced", f"{several(self.replaced, 'file')}, by later runs")] if self.replaced else []),
                 (
-                    (self.list_name or MANIFEST).removesuffix(".json"),
+                    self.list_name.removesuffix(".json"),
                     [f"SHA-256 {self.manifest_sha256}", *([] if self.known else [alone])],
                 ),
                 *([("not checked", ", ".join(self.unchecked))] if self.unchecked else []),
@@ -121,20 +105,16 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
     are read once. ``require`` are fields of the manifest's claims and their values, such as ``nats<=14`` and
     ``per=document``. In the output of a schedule, which has an ``index.json`` instead, all releases are compared, and
-    the digest is that of the index. Of an Iceberg or Delta table, only the properties are read. Raises UserError if
-    there is no manifest, if it is damaged, and for a requirement that cannot be decided.
+    the digest is that of the index. Raises UserError if there is no manifest, if it is damaged, and for a requirement
+    that cannot be decided.
     """
     url = files.absolute(files.as_text(release))
     require = [require] if isinstance(require, str) else list(require)
     wanted, digest = requirements(require), None if digest is None else digest.lower()
     if digest is not None and not re.fullmatch(r"[0-9a-f]{64}", digest):
         raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
-    if not files.exists(files.join(url, MANIFEST)):
-        if files.exists(files.join(url, INDEX)):
-            return _verify_runs(url, digest, require)
-        if (properties := properties_of(url)) is not None:
-            checked = _verify_table(url, properties, digest)
-            return dataclasses.replace(checked, unmet=tuple(unmet(wanted, checked.claims)))
+    if not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX)):
+        return _verify_runs(url, digest, require)
     manifest = manifest_of(url)
     actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
     differences = []
@@ -142,11 +122,6 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
         differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
     names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
     beside = [name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name))]
-    if STATEMENT in names:
-        names.remove(STATEMENT)
-        differences += [] if _agrees(files.join(url, STATEMENT), statement_of(manifest, actual)) else [
-            f"{STATEMENT} does not say what {MANIFEST} does"
-        ]  # fmt: skip
     with waiting("verifying"):
         differences += _differences(url, manifest)
     differences += [f"the manifest does not list {name!r}" for name in names if name not in beside]
@@ -155,46 +130,6 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
         url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
         tuple(beside), claims=claims, unmet=tuple(unmet(wanted, claims)),
     )  # fmt: skip
-
-
-def write_statement(verification: Verification) -> str:
-    """Write what a release claims beside its manifest, as an in-toto statement to sign; return its address.
-
-    Raises UserError for a table and for the output of a schedule, and WorkError if a file differs.
-    """
-    verification.require()
-    if verification.list_name != MANIFEST:
-        raise ConflictError(f"{verification.url}: a statement is about one release; name the folder of a run.")
-    stated = statement_of(read_manifest(verification.url), verification.manifest_sha256)
-    url = files.join(verification.url, STATEMENT)
-    files.write_bytes(url, (json.dumps(stated, indent=1, ensure_ascii=False) + "\n").encode())
-    return url
-
-
-def _agrees(url: str, expected: Mapping[str, Any]) -> bool:
-    """Say whether a statement is about these files, and says nothing else of them."""
-    try:
-        stated = json.loads(files.read_bytes(url))
-        same = all(stated[name] == expected[name] for name in ("_type", "subject", "predicateType"))
-        return same and stated["predicate"].items() <= expected["predicate"].items()
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        return False
-
-
-def _verify_table(url: str, properties: Mapping[str, str], digest: str | None) -> Verification:
-    """Read the claims of a table, and compare the digest of the manifest that it was made of."""
-    claims = dict.fromkeys(FIELDS, NONE) | {
-        name.removeprefix(PREFIX): value for name, value in properties.items() if name.startswith(PREFIX)
-    }
-    if not any(name.startswith(PREFIX) for name in properties):
-        raise NotMadeError(
-            f"{url}: this table has no properties of a release ({PREFIX}release, …); write them with it."
-        )
-    actual = claims.pop(DIGEST, NONE)
-    differs = digest is not None and digest != actual
-    differences = (f"{PREFIX}{DIGEST} is {actual}, not the SHA-256 that you gave",) if differs else ()
-    unchecked = ("the rows, which may be others than those of the release",)
-    return Verification(url, 0, 0, actual, digest is not None, differences, unchecked, "", claims=claims)
 
 
 def _verify_runs(url: str, digest: str | None, require: Sequence[str]) -> Verification:
