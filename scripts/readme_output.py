@@ -39,7 +39,7 @@ def written(page: str) -> str:
     with contextlib.redirect_stdout(printed), mock.patch.object(cv.Key, "generate", return_value=cv.Key(SECRET)):
         exec(compile(example(page), "README.md", "exec"), names)  # noqa: S102 - the page is ours
     passages, words = names["release"], cv.release(risk=RISK, key=cv.Key(SECRET), **HIDING)
-    texts = [row[0] for row in ROW.findall(page) if row[0] not in ("before", "---")]
+    texts = [row[0] for row in ROW.findall(page) if row[0] not in ("original", "---")]
     released = [cv.privatize(texts, release, ids=range(len(texts))) for release in (passages, words)]
     for text, passage, drawn in zip(texts, *released, strict=True):
         page = re.sub(rf"(?m)^\| {re.escape(text)} \|.*$", f"| {text} | {passage} | {drawn} |", page)
