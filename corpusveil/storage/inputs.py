@@ -9,6 +9,7 @@ import posixpath
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
@@ -195,18 +196,17 @@ def _expand(pattern: str, aliens: list[str] | None = None) -> dict[str, Listed]:
 
 def _refuse_lake(pattern: str, fs: Any, folder: str, below: Iterable[str] = ()) -> None:
     """Raise UserError for a table whose log says which of its files count: by folders in it, and files below it."""
-    if any(map(_LAKE.fullmatch, below)) or any(fs.exists(f"{folder}/{name}") for name in ("_delta_log", ".hoodie")):
+    above = [folder, *map(str, Path(folder).parents)] if isinstance(fs, LocalFileSystem) else [folder]
+    logs = (f"{at}/{name}" for at in above for name in ("_delta_log", ".hoodie"))
+    if any(map(_LAKE.fullmatch, below)) or any(map(fs.exists, logs)):
         raise FormatError(
-            f"{pattern}: this is a table of Delta, Iceberg or Hudi, in whose folder there can be files of deleted and "
-            "replaced rows; write its present rows into another folder, or privatize it as a frame of Spark."
+            f"{pattern}: this is of a table of Delta, Iceberg or Hudi, in whose folder there can be files of deleted "
+            "and replaced rows; write its present rows into another folder by DuckDB, Spark or Polars."
         )
 
 
 def _list(fs: Any, folder: str) -> list[Listed]:
-    """Return the entries of a folder.
-
-    None without a folder. fsspec's own ``glob`` and ``walk`` leave out a folder whose listing fails.
-    """
+    """Return the entries of a folder; fsspec's own ``glob`` and ``walk`` leave out one whose listing fails."""
     try:
         return list(fs.ls(folder, detail=True))
     except (FileNotFoundError, NotADirectoryError) as error:
@@ -310,7 +310,6 @@ def _address(pattern: str, fs: Any, name: str) -> str:
 
 
 def _hidden(relative: str) -> bool:
-    """Say whether a path has a hidden part; a folder ``_day=1`` is a column's, which Spark reads too."""
     return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in relative.split("/"))
 
 

@@ -72,6 +72,7 @@ def test_a_table_in_whose_folder_deleted_rows_can_lie_is_refused(tmp_path: Path)
             (table / name).parent.mkdir(parents=True, exist_ok=True)
             (table / name).write_text("{}")
         globs = ["*.parquet", "**/*.parquet"] if number < 2 else []
+        globs += ["data", "data/day=1/*"] if number < 2 else []
         for given in (table, *(table / pattern for pattern in globs)):
             with refused("wrong-format", given, "Delta"):
                 find_shards([str(given)])
