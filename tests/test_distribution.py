@@ -212,7 +212,7 @@ class TestARelease:
         (wheel,) = built.glob("corpusveil/*.whl")
         install(python, f"{wheel}[{extras[0]}]")
         said = run_commands(shell_commands("README.md"), tmp_path, str(python.parent))
-        assert_replaced(said, tmp_path, by_words=True)
+        assert_replaced(said, tmp_path)
         program = readme_output.example((ROOT / "README.md").read_text())
         done = subprocess.run(
             [python, "-c", program], cwd=tmp_path, env={"HOME": str(tmp_path)}, capture_output=True, text=True,

@@ -37,7 +37,7 @@ class Most:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ReleaseLine:
     """What one release has spent: its documents and their tokens, and their nats, in parts of 1e-9.
 
     The nats are those of the costliest document, or, for one unit, the sum over its documents.
@@ -138,15 +138,15 @@ class Books:
 
     def most(self, cap: int) -> Most | None:
         """Return the unit that has spent most, and how many exceed a cap, in parts of 1e-9; None without any unit."""
-        found: list[Most] = []
+        ranges: list[Most] = []
         for _ in self._sums():
             query = f"SELECT max(nats), arg_max(unit, (nats, unit)), count(*) FILTER (nats > {cap}::HUGEINT) FROM sums"
             nats, unit, over = self._db.execute(query).fetchall()[0]
-            found += [] if unit is None else [Most(int(nats), unit, over)]
-        if not found:
+            ranges += [] if unit is None else [Most(int(nats), unit, over)]
+        if not ranges:
             return None
-        largest = max(found, key=lambda most: (most.nats, most.unit))
-        return Most(largest.nats, largest.unit, sum(most.over for most in found))
+        largest = max(ranges, key=lambda most: (most.nats, most.unit))
+        return Most(largest.nats, largest.unit, sum(most.over for most in ranges))
 
     def over(self, cap: int) -> frozenset[uuid.UUID]:
         """Return the units that have spent more than a cap."""
@@ -171,7 +171,7 @@ class Books:
         once = f"SELECT noise, max(nats) AS nats FROM {source} WHERE unit = '{unit}'::UUID GROUP BY noise"
         return int(self._db.execute(f"SELECT coalesce(sum(nats), 0) FROM ({once})").fetchall()[0][0])
 
-    def lines(self, unit: uuid.UUID | None = None) -> list[Line]:
+    def lines(self, unit: uuid.UUID | None = None) -> list[ReleaseLine]:
         """Return what each release has spent, in the order of entries; or what it has spent on one unit.
 
         A line is a namespace, release and text column; documents are counted by the first unit of the ledger.
@@ -189,7 +189,7 @@ class Books:
                 f"SELECT count(*), coalesce(sum(tokens), 0), coalesce({added}(nats), 0) FROM ({once})"
             ).fetchall()[0]
             if documents or unit is None:
-                lines.append(Line(about, documents, int(tokens), int(nats)))
+                lines.append(ReleaseLine(about, documents, int(tokens), int(nats)))
         return lines
 
 

@@ -30,7 +30,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.caps import Spending, work_folder
 from corpusveil.ledger.entries import About, Entry, EntryStore
-from corpusveil.ledger.questions import Books, Line, connected
+from corpusveil.ledger.questions import Books, ReleaseLine, connected
 from corpusveil.ledger.units import CONTENT, Unit, fingerprints, units_of
 from corpusveil.storage import files
 from corpusveil.storage.corpus import Claim
@@ -127,7 +127,7 @@ class Ledger:
             yield store, Books(connection, entries), entries
 
 
-def _line(store: EntryStore, entries: Sequence[Entry], line: Line) -> dict[str, Any]:
+def _line(store: EntryStore, entries: Sequence[Entry], line: ReleaseLine) -> dict[str, Any]:
     """Return a line of a listing: a release of one data set and text column, with the day of its first entry."""
     about = line.about
     days = [store.written_on(entry.name) for entry in entries if entry.about.kind == about.kind]

@@ -45,7 +45,7 @@ _ALIKE = str.maketrans("аеорсухѕіјԁһԛԝвкмнтαεορυικντ
 RARE = 30
 """A listed name with fewer occurrences in a million public words is suspect as the first word, too."""
 _GLUED = 6
-"""An excluded word of so many letters and more is found within an unknown word."""
+"""An excluded word of at least this many letters is found within an unknown word."""
 
 
 def bare(word: str) -> str:

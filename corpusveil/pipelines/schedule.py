@@ -175,15 +175,15 @@ class Schedule:
 
     def damage(self) -> dict[str, str]:
         """Return the runs of files that are not as they were written: by name and size, manifests by digest."""
-        found: dict[str, str] = {}
+        damaged: dict[str, str] = {}
         folders = {name: files.join(self.output, name) for name in self.state.index.runs}
         there = {name: files.sizes(files.join(folder, "data")) for name, folder in folders.items()}
         for name, digest in self.state.index.runs.items():
-            found |= {} if _sha256(folders[name]) == digest else {files.join(folders[name], MANIFEST): name}
+            damaged |= {} if _sha256(folders[name]) == digest else {files.join(folders[name], MANIFEST): name}
         for place, size in self.state.bytes.items():
             name, _, file = place.partition("/data/")
-            found |= {} if there[name].get(file) == size else {files.join(self.output, place): name}
-        return found
+            damaged |= {} if there[name].get(file) == size else {files.join(self.output, place): name}
+        return damaged
 
     def repair(self, watch: Watch) -> None:
         """Write damaged runs again, with the same bytes. Raises UserError if their input is not as it was."""
@@ -226,13 +226,13 @@ class Schedule:
         """Return the records of a finished run's shards. Raises UserError without them."""
         paths = self._claimed(name)
         names = [f"{name}/shards/part-{number:05d}-of-{len(paths):05d}.json" for number in range(len(paths))]
-        found = [record for each in names if (record := self.records.read(each, Shard)) is not None]
-        if not paths or [record.input.path for record in found] != paths:
+        records = [record for each in names if (record := self.records.read(each, Shard)) is not None]
+        if not paths or [record.input.path for record in records] != paths:
             raise InUseError(
                 f"{files.join(self.output, name)}: this release is there, and {self.records.url} does not know it; "
                 "restore the records, or begin another schedule with another output.path."
             )
-        return found
+        return records
 
     def _refuse_other(self, release: AnyRelease) -> None:
         """Raise UserError if earlier runs made another release, or began their paths at another folder."""

@@ -48,7 +48,7 @@ def ground(tmp_path: Path) -> Path:
     cv.Key.generate().save(folder / "release.key")
     values = basic(
         corpus={"input": ["./in/*.jsonl"], "root": "in"}, space={"path": "../space"}, ledger={"path": "ledger"},
-        output={"path": "out", "records": "records"}, schedule={"state": "state"},
+        output={"path": "out", "records": "records"},
     )  # fmt: skip
     save(folder / "s.toml", values)
     return tmp_path
@@ -62,7 +62,7 @@ class TestPaths:
         of_release = {"out", "records", "ledger"}
         for command, expected in (
             (["plan"], set()), (["run", *QUIET], of_release),
-            (["schedule", *QUIET], {*of_release, "state", "nights"}),
+            (["schedule", *QUIET], {*of_release, "nights"}),
         ):  # fmt: skip
             if "schedule" in command:  # which shares no output with a run
                 file = ground / "releases" / "may" / "s.toml"

@@ -121,7 +121,7 @@ class TestTheSameBytes:
     ) -> None:
         """In and out: JSON lines become a private corpus in this form, and that becomes a further one."""
         release = cv.Release(cv.mechanism("ring-geometric", ground.space), cv.Budget(1.0), key=cv.Key(TEST_KEY))
-        columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "extra"))
+        columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "secret"))
         same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
 
@@ -134,7 +134,7 @@ class TestTheSameBytes:
         release, columns = make_release(ground.space), Columns(keep=("id",), separator="semicolon")
         for way, (engine, rows_per_task) in WAYS.items():
             output = tmp_path / way
-            with refused("bad-shards", "x.csv", f"line {BLOCK + 2:,}"):
+            with refused("bad-shards", "x.csv", "x.csv"):
                 privatize_corpus(
                     release, [str(tmp_path / "x.csv")], str(output), engine(), columns=columns,
                     rows_per_task=rows_per_task, on_bad_rows=on_bad_rows,

@@ -90,7 +90,7 @@ def test_every_way_enters_the_same_bytes_and_decides_by_them(tmp_path: Path, spa
         "command on spark": command(Spark()),
         "command on beam": command(Beam()),
     }
-    private = [way(release, ledger_at(tmp_path / name, cap=100.0)) for name, way in ways.items()]
+    private = [way(release, ledger_at(tmp_path / name, cap=1e6)) for name, way in ways.items()]
     assert private[0] == private[1] == private[2]
     assert outputs[0] == outputs[1] == outputs[2]
     found = [entries(tmp_path / name) for name in ways]

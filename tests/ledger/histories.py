@@ -80,7 +80,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
                 ]
                 shown = [n for name, seen in zip(shards, there, strict=True) if seen for n in placed[name]]
             for n in shown:
-                visible[author[n]].add((first, repr(identity[n]), LINES[line[n]]))
+                visible[author[n]].add((first, str(identity[n]), LINES[line[n]]))
             continue
         if what == "edit":
             line[first] = second
