@@ -98,7 +98,7 @@ def test_the_demo_shows_both_units_and_says_what_may_be_published(
     demonstration.demonstrate(str(tmp_path / "demo"))
     said, page = capsys.readouterr().out, (tmp_path / "demo" / "index.html").read_text()
     before = [row["text"] for row in demonstration.private_rows()]
-    rows = re.findall("<tr>" + 4 * "<td>([^<]*)</td>" + "</tr>", page)
+    rows = re.findall(r"<tr>\s*" + 4 * r"<td>([^<]*)</td>\s*" + "</tr>", page)
     assert len(rows) == demonstration.SHOWN
     for original, *releases in ([html.unescape(cell.strip()) for cell in row] for row in rows):
         assert original in before

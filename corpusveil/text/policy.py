@@ -42,7 +42,7 @@ _LEFT_IN_THE_CLEAR = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextPolicy:
-    """How tokens that no mechanism replaces are treated; every class has a policy, and the defaults are the safe ones.
+    """How tokens that no mechanism replaces are treated; every class has a policy; the defaults are safe.
 
     Each of the class policies is one of
 
@@ -58,8 +58,7 @@ class TextPolicy:
     ``split`` (*long-term* is two words and a mark between them) or ``join`` (one word); ``markup`` is ``words`` (HTML
     is read like any text) or
     ``strip`` (only the text of HTML is read and written). ``language`` is that of the texts, by its code or English
-    name (``languages.py``); None: that of the space, if it has one recorded. Raises UserError for a value that is none
-    of these.
+    name (``languages.py``); None: that of the space, if it has one recorded. Raises UserError for any other value.
     """
 
     unknown_words: Policy = "resample"

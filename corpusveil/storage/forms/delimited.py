@@ -146,8 +146,8 @@ def _cells(
                 for rows in reader:
                     yield rows.filter(rows.column(0).is_valid()) if width == 1 else rows
         except (duckdb.Error, pa.ArrowException, OSError) as error:  # the last two from a row that comes later
-            found = re.search(r"CSV Error on Line: (\d+)", str(error))
-            where = f", row {found[1]}" if found else ""
+            line = re.search(r"CSV Error on Line: (\d+)", str(error))
+            where = f", row {line[1]}" if line else ""
         if where is not None:
             raise BadFileError(f"{name}{where}: not valid CSV: {_MEND}")
 

@@ -67,7 +67,10 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
     made = {**configuration, **manifest.get("store", {}), "name in a ledger": manifest["spends"]["name"], **named}
     settings = made | {"budget": _budget(configuration)}
     yield Part("How this release was made", rows=[(name, _shown(value)) for name, value in settings.items()])
-    shards = [(one["name"], f"{one['documents']:,}", f"{one['tokens']:,}", one["sha256"]) for one in manifest["shards"]]
+    shards = [
+        (shard["name"], f"{shard['documents']:,}", f"{shard['tokens']:,}", shard["sha256"])
+        for shard in manifest["shards"]
+    ]
     yield Part("Files", heads=("file", "documents", "tokens", manifest["checksums"]), rows=shards)
 
 
