@@ -7,8 +7,8 @@ import numpy.typing as npt
 import pytest
 
 from corpusveil.search import neighbors, slices
-from corpusveil.search.neighbors import least_distance, nominate, squared_distance
 from corpusveil.search.nearest_words import NearestSearch
+from corpusveil.search.neighbors import least_distance, nominate, squared_distance
 from corpusveil.spaces.list_orders import greedy_orders
 
 from .test_list_orders import brute_force, cases
