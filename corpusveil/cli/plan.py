@@ -18,7 +18,7 @@ def plan(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
     unit: Annotated[
         list[str] | None,
-        typer.Option(help="Say what units would spend, and which cap passes. Repeatable.", metavar="COLUMN"),
+        typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
     ] = None,
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.

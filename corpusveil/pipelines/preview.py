@@ -153,6 +153,5 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
 
 
 def _shown(text: str) -> str:
-    """Return the beginning of a text, without terminal control characters."""
     plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return plain[:SHOWN] + ("…" if len(plain) > SHOWN else "")
