@@ -108,6 +108,16 @@ def _name(dependency: str) -> str:
     return found.group()
 
 
+@pytest.mark.parametrize("turn", range(4))
+def test_the_tests_of_a_file_run_in_one_process(turn: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each process would make spaces, keys and a Spark session of its own."""
+    own = tmp_path_factory.getbasetemp()
+    with ((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "processes").open("a+") as file:
+        file.write(f"{os.getpid()}\n")
+        file.seek(0)
+        assert set(file.read().split()) == {str(os.getpid())}
+
+
 def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
     """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
     folders = ("benchmarks", "attacks", "fuzz", "scripts")

@@ -33,7 +33,7 @@ from tests.calls import Halting, refused
 from tests.collocations.corpora import Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def table(output: Path) -> list[tuple[str, int, int]]:

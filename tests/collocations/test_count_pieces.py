@@ -16,7 +16,7 @@ from tests.calls import Halting, refused
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import UNKNOWN, release_files
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 REPEATED = 34
 ROWS = 600 * REPEATED

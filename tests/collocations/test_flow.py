@@ -26,7 +26,7 @@ from tests.calls import QUIET, succeeds
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import release_files
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 PAIRS = [(WORDS[0], WORDS[1]), (WORDS[1], WORDS[0]), (WORDS[2], WORDS[0]), (WORDS[0], WORDS[2], WORDS[1])]
 SMALL = Training(dimensions=12, epochs=2, min_count=2)

@@ -34,6 +34,7 @@ from corpusveil.pipelines.flows import options_of
 from corpusveil.transforms.handshake import versions
 from tests.calls import command, refused, succeeds
 from tests.collocations.corpora import make, write
+from tests.deployment import standalone
 from tests.engines.corpora import Ground, make_ground, release_files
 
 
@@ -73,8 +74,6 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own."""
     pytest.importorskip("pex")
-    from benchmarks import cluster
-
     packed, home = tmp_path / "packed", tmp_path / "home"
     for folder in (home, tmp_path / "cluster", tmp_path / "ground"):
         folder.mkdir()
@@ -86,11 +85,11 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatc
     texts = write(tmp_path / "texts", make(3000, 3), 4)
     here, there = tmp_path / "here", tmp_path / "there"
     space = ("--vectors", there / "vectors", "--output", there / "space")
-    with cluster.standalone(tmp_path / "cluster", given=cluster.bare(home)) as master:
-        submit = cluster.submit(packed, master, "--conf", "spark.speculation=true")
+    with standalone.standalone(tmp_path / "cluster", given=standalone.bare(home)) as master:
+        submit = standalone.submit(packed, master, "--conf", "spark.speculation=true")
         for command in (*flow(texts, there, "spark"), ["space", *space], release(ground, there, "spark")):
             done = subprocess.run(
-                [*submit, *map(str, command)], env=cluster.bare(home), cwd=home, capture_output=True, text=True,
+                [*submit, *map(str, command)], env=standalone.bare(home), cwd=home, capture_output=True, text=True,
                 check=False, timeout=900,
             )  # fmt: skip
             assert done.returncode == 0, (command, done.stderr[-2000:])

@@ -32,7 +32,7 @@ from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
 from tests.passages.stores import passage_release
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 SALT, OTHER = "00" * SALT_BYTES, "5a" * SALT_BYTES
 WORDS = """\

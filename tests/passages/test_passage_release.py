@@ -177,7 +177,7 @@ class TestFiles:
         return tmp_path
 
     @pytest.mark.spark
-    @pytest.mark.xdist_group("spark-rooms")
+    @pytest.mark.xdist_group("spark")
     def test_every_engine_writes_the_same_bytes_and_nothing_private(self, corpus: Path) -> None:
         found: list[list[bytes]] = []
         columns = Columns("text", "id", ("stars",))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
+from corpusveil import registry
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import installed
 from corpusveil.spaces.vocabulary import rows_without
@@ -147,6 +149,7 @@ class TestANameThatNobodyProvides:
             return metadata.EntryPoints() if wanted.get("group") == installed.SPACES.group else found(**wanted)
 
         monkeypatch.setattr(metadata, "entry_points", without_spaces)
+        monkeypatch.setattr(registry, "_points", functools.cache(registry._points.__wrapped__))
 
     @pytest.mark.parametrize(
         ("name", "wanted"),
