@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from corpusveil.errors import ShapeError
+from corpusveil.errors import SettingError
 from corpusveil.sampling.keys import Key
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.frames import large_strings
@@ -64,7 +64,7 @@ def replay(
     not used; ``column`` and ``ids`` name the documents as they were in the release, ``ids`` as in ``privatize``.
     """
     if isinstance(documents, str) or len(guesses) != len(documents) or not documents:
-        raise ShapeError("replay: give at least one private document, and a guess (or several) for each.")
+        raise SettingError("replay: give at least one private document, and a guess (or several) for each.")
     lists = [[guess] if isinstance(guess, str) else list(guess) for guess in guesses]
     names = identities_of_documents(ids, len(documents))
     confirmed = _confirmed(release, documents, lists, key, column, names)
