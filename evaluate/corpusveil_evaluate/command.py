@@ -41,13 +41,6 @@ def readers(
         str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
     ] = "privatize",
     output: Annotated[str | None, typer.Option(help="Write JSON to this file.", metavar="URL")] = None,
-    read: Annotated[
-        str | None,
-        typer.Option(
-            help="A file of released texts: print what the reader with SmolLM2-135M takes for their originals.",
-            metavar="URL",
-        ),
-    ] = None,
 ) -> None:
     """Print what share of words each of several readers guesses, who know ever more. Everything is public.
 
@@ -56,24 +49,17 @@ def readers(
     import dataclasses
     import json
 
-    from corpusveil.errors import SettingError
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.storage import files
     from corpusveil.text.policy import TextPolicy
     from corpusveil_evaluate.readers.ladder import reader_ladder
-    from corpusveil_evaluate.readers.neural import neural_text
     from corpusveil_evaluate.readers.ngrams.modelling import load_model
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
     made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
     known = None if model is None else load_model(model)
-    if read is not None:
-        if known is None:
-            raise SettingError("--read: this reader needs a language model of public text; give --model.")
-        print("\n".join(neural_text(made, epsilon, known, _texts_of(read), policy)))
-        return
     ladder = reader_ladder(made, epsilon, known, policy=policy)
     print(ladder)
     if output is not None:

@@ -273,12 +273,12 @@ FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_W
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
 
-def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Prior:
+def prior_by(language: KneserNey, space: Space) -> Prior:
     """Return the frequencies of a space's words in the text of a language model; see ``smoothed``."""
     counts = language.vocabulary.counts
     assert counts is not None  # noqa: S101 - a model is made of counts
     known = np.append(counts, 0)[language.model.ids(space.vocabulary.words)].astype(np.float64)
-    return smoothed(known, float(counts.sum()), inputs)
+    return smoothed(known, float(counts.sum()))
 
 
 def attack_words(

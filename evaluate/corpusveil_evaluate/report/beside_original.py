@@ -17,7 +17,6 @@ from corpusveil.errors import (
 from corpusveil.passages.store import Store
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
-from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
@@ -73,7 +72,6 @@ class Asked(TypedDict, total=False):
     models: Sequence[str]
     seeds: int
     documents: int
-    corpus: str | None
     counts: Address | None
     separator: Separator
 
@@ -88,7 +86,6 @@ def evaluate_release(
     collocations: Collocations | None = None,
     encoder: Encoder | None = None,
     vectors: Vectors | None = None,
-    keys: Sequence[Key] = (),
     **asked: Unpack[Asked],
 ) -> Findings:
     """Compare a release with its original: return what it discloses, and how useful it still is.
@@ -97,12 +94,12 @@ def evaluate_release(
     memory: lists, columns or frames as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or
     without it by position. ``release`` is the release that made the texts. It supplies its ``space`` and
     ``collocations`` or its ``store``, and for texts in memory its guarantee; a release in files has a manifest.
-    ``encoder`` or ``vectors`` measure similarity of meaning. ``keys`` are leaked keys.
+    ``encoder`` or ``vectors`` measure similarity of meaning.
 
     ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
-    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``corpus``,
-    ``counts``, ``separator``.
+    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``counts``,
+    ``separator``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.
@@ -112,7 +109,7 @@ def evaluate_release(
     elif release is not None:
         space, collocations = space or release.mechanism.space, collocations or release.collocations
     opened: dict[str, Any] = {"encoder": encoder, "vectors": vectors}
-    question = Question.of(space=space, store=store, collocations=collocations, keys=keys, **opened, **asked)
+    question = Question.of(space=space, store=store, collocations=collocations, **opened, **asked)
     in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
     if any(in_files) and not all(in_files):
         raise SettingError(
@@ -130,7 +127,7 @@ def _of_files(originals: Sequence[str], private: str, question: Question) -> Fin
     manifest = _manifest(private)
     matched = match(
         originals, [private], text=asked.text or "text", private_text=asked.private_text, id=asked.id,
-        columns=question.columns, most=asked.documents, corpus=asked.corpus,
+        columns=question.columns, most=asked.documents,
         separator=asked.separator or "comma",
     )  # fmt: skip
     return evaluate_matched(matched, manifest, question)
@@ -166,7 +163,6 @@ def _matched(original: Any, private: Any, text: str, question: Question) -> Matc
     return Matched(
         [str(before[row]) for row in rows], [str(made[ids[row]]) for row in rows], len(before),
         {name: [column[row] for row in rows] for name, column in values.items()}, len(chosen),
-        ids=None if id is None else [ids[row] for row in rows],
     )  # fmt: skip
 
 

@@ -34,7 +34,7 @@ from corpusveil_evaluate.statistics.statistic import Figure
 from corpusveil_evaluate.statistics.words_back import flipped, words_back
 from evaluate.tests.releases import DOCUMENTS, call, manifest_of, texts
 from tests.calls import refused, succeeds
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
+from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.passages.stores import passage_release, small_store
 
 
@@ -261,8 +261,6 @@ class TestPassages:
             evaluate_texts(self.ORIGINALS, privates, release, store=other)
         with refused("wrong-setting", "originals"):
             evaluate_texts(self.ORIGINALS, self.ORIGINALS[::-1], release)
-        with refused("wrong-setting", "keys"):
-            evaluate_texts(self.ORIGINALS, privates, release, keys=[cv.Key(TEST_KEY)])
         with refused("wrong-setting", "store"):
             evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(store=store))
 

@@ -30,7 +30,6 @@ from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import WORDS, write_shard
 
 WRONG = {
-    "--leaked-key KEY": "wrong-setting",
     "--model nowhere": "wrong-setting",
     "--model vectors": "wrong-setting",
     "--seeds 1": "wrong-setting",
@@ -56,10 +55,8 @@ FOUND_WRONG = {
 def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(
     source: Path, private: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Key.generate().save(tmp_path / "KEY")
     (tmp_path / "FILE").write_text("x")
-    named = {name: tmp_path / name for name in ("KEY", "FILE")}
-    named |= {"SPACE": Path(str(space.url)), "RELEASE": private}
+    named = {"FILE": tmp_path / "FILE", "SPACE": Path(str(space.url)), "RELEASE": private}
     before = sorted(private.rglob("*"))
 
     def refused(asked: str, code: str) -> None:
