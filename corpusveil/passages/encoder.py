@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from corpusveil.arrays import Bool, Float64, Int8, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.errors import DataError, PackageError, UnsetError
+from corpusveil.errors import DataError, PackageError, SettingError
 from corpusveil.passages.pieces import Pieces
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
@@ -108,7 +108,7 @@ def mean_vectors(space: Space) -> MeanVectors:
 def _weighted(space: Space) -> Int32:
     """Return word vectors times their weights, int32 [V, d]. Raises UserError for a space without counts."""
     if space.counts is None:
-        raise UnsetError(f"{space.url or 'the space'}: pieces weigh words by their frequency, and this has no counts.")
+        raise SettingError(f"{space.url or 'the space'}: pieces weigh words by frequency, and this has no counts.")
     counts = space.counts.astype(np.int64)
     vectors = np.empty(space.vectors.shape, np.int64)
     scale = _FULL / float(np.abs(space.vectors).max())

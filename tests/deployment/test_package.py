@@ -57,7 +57,7 @@ def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
 
 def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left half-made."""
-    with refused("wrong-value", "extra = 'beam'"):
+    with refused("wrong-setting", "extra = 'beam'"):
         package_spark(str(tmp_path / "out"), ["beam"])
     with monkeypatch.context() as patch, refused("missing-package", "'corpusveil[package]'"):
         patch.setattr(importlib.util, "find_spec", lambda _name: None)
@@ -65,7 +65,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "out").exists()
     monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
     monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
-    with refused("broken-installation", "corpusveil.pex"):
+    with refused("missing-package", "corpusveil.pex"):
         package_spark(str(tmp_path / "out"))
     assert not list((tmp_path / "out").iterdir())
 
@@ -208,7 +208,7 @@ class TestFolder:
 
     def test_another_image_and_options_of_the_other_kind_are_refused(self, tmp_path: Path) -> None:
         for image in ("corpusveil", "gcr.io/p/i", "gcr.io/p/i:1\nRUN x", "gcr.io/p/i:$X", "-x"):
-            with refused("wrong-value", "image"):
+            with refused("wrong-setting", "image"):
                 package.package_dataflow(str(tmp_path / "out"), image)
             assert not (tmp_path / "out").exists(), image
         for more in (["dataflow"], ["dataflow", "--image", IMAGE, "--extra", "s3"], ["spark", "--image", IMAGE]):
