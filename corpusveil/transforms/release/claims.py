@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from corpusveil.budget.budget import in_full
-from corpusveil.errors import BadValueError, UnsetError
+from corpusveil.errors import SettingError
 from corpusveil.passages.pieces import PERS
 
 NONE, TEST = "none", "the published test key"
@@ -59,7 +59,7 @@ def requirements(texts: str | Iterable[str]) -> list[tuple[str, str]]:
         if match is not None:
             field, value = match[1] or match[3], match[2] or match[4]
         if not field or (field == "per" and value not in {"token", *PERS}):
-            raise BadValueError(
+            raise SettingError(
                 f"require = {text!r}: give nats<=NUMBER with per=token or per={' or '.join(PERS)}, cap<=NUMBER with "
                 f"unit=COLUMN, or one of {', '.join(FIELDS[4:])} with = and a name; an epsilon alone is of no unit."
             )
@@ -67,7 +67,9 @@ def requirements(texts: str | Iterable[str]) -> list[tuple[str, str]]:
     named = {field for field, _ in made}
     for number, what in OF.items():
         if number in named and what not in named:
-            raise UnsetError(f"require {number}: nats of what? Require {what}, too, as in {number}<=14 with {what}=….")
+            raise SettingError(
+                f"require {number}: nats of what? Require {what}, too, as in {number}<=14 with {what}=…."
+            )
     return made
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from corpusveil.display import Shown
-from corpusveil.errors import BadValueError, of_other_type
+from corpusveil.errors import SettingError, of_other_type
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.sampling.draws import DrawKey
@@ -108,7 +108,7 @@ class AnyRelease(Shown):
     def draw_key(self, *, whole_corpus: bool) -> DrawKey:
         """Return the subkey of this release. Raises UserError as ``kernel`` does."""
         if self.duplicates == "drop" and not whole_corpus:
-            raise BadValueError(
+            raise SettingError(
                 "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
                 "remove copies beforehand."
             )
