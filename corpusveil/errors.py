@@ -19,9 +19,12 @@ _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
 class CorpusveilError(Exception):
-    """Base of every error raised on purpose. Its text never quotes private text, and is one line that can be printed.
+    """Base of every error raised on purpose: one printable line with a ``code``, which quotes no private text.
 
-    A name in it may have been given with line breaks, or with characters that command a terminal: they are escaped.
+    Line breaks and control characters in names are escaped.
+
+    >>> issubclass(cv.UserError, cv.CorpusveilError) and issubclass(cv.WorkError, cv.CorpusveilError)
+    True
     """
 
     exit_status = 1
@@ -37,13 +40,27 @@ class CorpusveilError(Exception):
 
 
 class UserError(CorpusveilError, code="wrong-call"):
-    """The call or its input was wrong: exit status 2."""
+    """The call or its input is wrong, and the sentence says how to change it; exit status 2.
+
+    >>> try:
+    ...     cv.Budget(epsilon=-1)
+    ... except cv.UserError as error:
+    ...     print(error.code)
+    wrong-setting
+    """
 
     exit_status = 2
 
 
 class WorkError(CorpusveilError, code="work-failed"):
-    """The call was right, but the work failed: exit status 1."""
+    """The call was right, but the work failed, so that it may succeed later; exit status 1.
+
+    >>> try:
+    ...     cv.verify("private", digest="0" * 64).require()
+    ... except cv.WorkError as error:
+    ...     print(error.code)
+    differs
+    """
 
 
 # A table: two lines a code.
@@ -216,7 +233,14 @@ def changed_while_read(url: object) -> WorkError:
 
 
 class NoClosedForm(CorpusveilError, code="no-closed-form"):
-    """The mechanism's output distribution has no closed form."""
+    """The mechanism's output distribution has no closed form: sample it.
+
+    >>> try:
+    ...     cv.Cmp(space).distribution(0, epsilon=1.0)
+    ... except cv.NoClosedForm as error:
+    ...     print(error.code)
+    no-closed-form
+    """
 
 
 _RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")

@@ -7,6 +7,7 @@ Also write ``docs/api.md``, the documentation page of these names.
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import corpusveil
@@ -14,6 +15,33 @@ from corpusveil.mechanisms.registry import classes
 
 STUB = Path(corpusveil.__file__).with_suffix(".pyi")
 PAGE = STUB.parents[1] / "docs" / "api.md"
+START = (
+    "import corpusveil as cv",
+    "key = cv.Key.generate()",
+    'space = cv.load_space("en")',
+    "release = cv.Release(cv.RingGeometric(space), cv.Budget(epsilon=1.0), key=key)",
+    'texts = ["The river was cold.", "My sister works as a nurse."]',
+)
+"""The lines that the examples of all docstrings go on from."""
+TASKS = {
+    "Release text": """
+        release preview privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
+        SpanPolicy RowNumbers""",
+    "Corpora and engines": "privatize_corpus plan Outcome Forecast Local Spark Beam",
+    "Mechanisms and budgets": "Budget Guarantee mechanism mechanism_names content_weights PassageExchange Mechanism",
+    "Spaces and stores": """
+        load_space demo_space read_vectors Vectors build_space Space load_store build_store Store""",
+    "Collocations": """
+        count_corpus CountOptions score_counts Scoring load_collocations Collocations tokenize_corpus train_vectors
+        Training""",
+    "Ledger and verification": "Ledger LedgerSummary LedgerCheck verify Verification",
+    "Evaluation": """
+        evaluate_release Findings write_report reader_ladder Ladder audit Audit hold_out audit_held_out HeldOutAudit
+        audit_fit LawFit""",
+    "Keys": "Key",
+    "Errors": "CorpusveilError UserError WorkError NoClosedForm",
+}
+"""The public names by task, in an order in which their examples run; mechanisms are added."""
 
 
 def stub() -> str:
@@ -29,16 +57,36 @@ def stub() -> str:
 
 
 def page() -> str:
-    """Return the page of the public names: mechanisms, then all others."""
-    mechanisms = {name: cls.__module__ for name, cls in classes().items() if cls.__module__ in own_modules()}
-    told = "`import corpusveil as cv`, then `cv.` and one of these names. `make lint` writes this page."
-    lines = ["# Python API", "", told, "", "## Mechanisms", ""]
-    lines += [f"::: {mechanisms[name]}.{name}" for name in sorted(mechanisms)]
-    lines += ["", "## All others", ""]
-    for name, (module, there) in sorted(vars(corpusveil)["_places"]().items()):
-        lines += [] if name == there else [f"`cv.{name}` is:", ""]
-        lines += [f"::: {module}.{there}"]
-    return "\n".join([*lines, ""])
+    """Return the page of the public names: for each task a list with a line per name, then their docstrings."""
+    lines = ["# Python API", "", " ".join(inspect.getdoc(corpusveil).split("\n\n")[0].split()), "", "```python"]
+    lines += [f">>> {line}" for line in START]
+    lines += ["```", "", "Examples below go on from these lines. `make lint` writes this page.", ""]
+    for title, names in tasks().items():
+        lines += [f"## {title}", ""]
+        lines += [f"* `cv.{name}`: {summary(name)}" for name in names]
+        lines += ["", *(f"::: {'.'.join(place(name))}" for name in names), ""]
+    return "\n".join(lines)
+
+
+def tasks() -> dict[str, list[str]]:
+    """Return all public names by task, in an order in which their examples run one after the other."""
+    mechanisms = [name for name, cls in classes().items() if cls.__module__ in own_modules()]
+    named = {title: names.split() for title, names in TASKS.items()}
+    named["Mechanisms and budgets"] += sorted(mechanisms)
+    if missing := set(vars(corpusveil)["_places"]()) - {name for names in named.values() for name in names}:
+        raise SystemExit(f"TASKS lacks {missing}")
+    return named
+
+
+def place(name: str) -> tuple[str, str]:
+    """Return the module of a public name, and its name there."""
+    places: dict[str, tuple[str, str]] = vars(corpusveil)["_places"]()
+    return places.get(name) or (classes()[name].__module__, name)
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of a docstring."""
+    return str(inspect.getdoc(getattr(corpusveil, name))).partition("\n")[0]
 
 
 def own_modules() -> set[str]:

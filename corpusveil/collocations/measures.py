@@ -59,7 +59,14 @@ DIGITS = 27
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The n-grams to keep: those without connectors that score at least ``threshold`` and occur ``min_count`` times."""
+    """The n-grams to keep: they occur ``min_count`` times and score at least ``threshold``, in units of ``measure``.
+
+    ``connectors`` are words such as *of* that a collocation may not have: anywhere (``rule="strict"``), or at its ends
+    (``"edges"``). Raises UserError for values out of range.
+
+    >>> cv.Scoring("npmi", threshold=0.3, connectors=frozenset({"of", "the"}), rule="edges").min_count
+    1
+    """
 
     measure: Measure = "pmi"
     threshold: float = 2.0

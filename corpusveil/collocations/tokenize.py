@@ -187,13 +187,15 @@ def tokenize_corpus(
 ) -> dict[str, Any]:
     """Tokenize a corpus into the artifact ``output``; return its description.
 
-    ``tokens/part-*.parquet`` has ``tokens: list<string>``, one row per document. ``lines/part-*.txt.gz`` has one
-    sentence per line. ``counts.parquet`` has the count of each token. Only words are kept, in lower case, and the words
-    of a collocation are joined by ``_``. ``hyphens`` split words or join them: as in the collocation table, or
-    ``split`` without a table; so is ``language``. A repeated call does nothing when all is done.
+    ``method``: ``word``, or ``gst`` or ``mst``, which need ``collocations``. ``tokens/part-*.parquet`` has ``tokens:
+    list<string>``, a row per document; ``lines/part-*.txt.gz`` a sentence per line; ``counts.parquet`` the count of
+    each token. Only words are kept, in lower case, collocations joined by ``_``. ``hyphens`` and ``language`` are those
+    of the collocation table by default. A repeated call does nothing when all is done.
 
-    Raises UserError if the input is wrong, if the method needs a collocation table and there is none, or if the table's
-    words were read with other hyphens; WorkError if another run is in progress.
+    Raises UserError if the input is wrong, if the table is missing, or if it was read with other hyphens; WorkError if
+    another run is in progress.
+
+    >>> tokenized = cv.tokenize_corpus(["public.txt"], "tokens", cv.Local(), "gst", "table")
     """
     output = files.absolute(output)
     if method not in ("word", *METHODS):

@@ -148,7 +148,12 @@ def _sums(result: Any) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Runs tasks as a Beam pipeline; ``options`` are passed to the runner unchanged."""
+    """The engine that runs tasks as a Beam pipeline; ``options`` are passed to the runner unchanged.
+
+    Raises UserError without Beam, and for a runner or options that Beam does not accept, when it runs.
+
+    >>> engine = cv.Beam("DataflowRunner", ("--project=mine", "--region=europe-west1"))
+    """
 
     runner: str = DEFAULT_RUNNER
     options: tuple[str, ...] = ()

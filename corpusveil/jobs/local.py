@@ -61,9 +61,12 @@ def _call(function: bytes, tasks: Sequence[Any]) -> Measured:
 
 @dataclass(slots=True)
 class Local:
-    """Runs tasks in ``workers`` processes; in this process when there is one.
+    """The engine that runs tasks in ``workers`` processes of this machine; in this process if there is one.
 
-    The processes are started when first needed and kept for later runs of this engine; they end with it.
+    Processes start when first needed, serve later runs, and end with the engine. Raises UserError for fewer than 1.
+
+    >>> cv.plan("reviews.csv", release).lines(cv.Local(workers=2).workers)[0]
+    '...'
     """
 
     workers: int = 1

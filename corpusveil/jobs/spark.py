@@ -102,7 +102,13 @@ def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Ca
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Runs tasks as a Spark job, on the active session or one made for ``master``."""
+    """The engine that runs tasks as a Spark job, on the active session or a new one for ``master``.
+
+    ``workers`` are processes of a local master (default: all cores). Raises UserError without PySpark or Java, when it
+    runs.
+
+    >>> engine = cv.Spark("local[4]")  # cv.privatize_corpus("s3://bucket/in", "s3://bucket/out", release, engine)
+    """
 
     master: str | None = None
     workers: int | None = None

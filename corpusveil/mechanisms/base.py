@@ -23,12 +23,14 @@ from corpusveil.text.policy import DOCUMENT_LENGTH
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Guarantee(Shown):
-    """The guarantee of one token at one epsilon, or of a release.
+    """The guarantee of one token at one epsilon, or of a release; ``print`` states it in words.
 
-    ``epsilon`` and ``plain_ldp`` (nats) are None without a guarantee. ``metric`` defines distance. ``neighbors`` says
-    between which inputs the guarantee holds, ``disclosed`` what it does not cover, and ``assumptions`` what it depends
-    on. ``claim`` is the paper's statement, and ``holds`` says whether it is true. ``per`` is the unit of epsilon: a
-    token, or a document for a release with such a budget. ``plain_ldp`` is always for one token.
+    ``epsilon`` and ``plain_ldp`` (nats, always of one token) are None without a guarantee. ``metric`` defines distance,
+    ``neighbors`` the inputs between which the guarantee holds, ``disclosed`` what it does not cover, ``assumptions``
+    what it depends on, ``claim`` the paper's statement, ``per`` the unit of epsilon.
+
+    >>> cv.RingGeometric(space).guarantee(epsilon=1.0).neighbors
+    'any two words of the vocabulary'
     """
 
     mechanism: str
@@ -74,7 +76,14 @@ INTEGER_WEIGHTS = "Weights are integers out of 2^64. Rounding can add 2^-19 to a
 
 @dataclass(frozen=True, slots=True)
 class Mechanism(abc.ABC):
-    """A word-level mechanism over the vocabulary of ``space``: V words, ids 0 to V - 1."""
+    """A mechanism that replaces each word by one of the vocabulary of ``space``: V words, ids 0 to V - 1.
+
+    A new one is a subclass in a file of its own, with ``@register`` (CONTRIBUTING.md).
+
+    >>> mechanism = cv.RingGeometric(space)
+    >>> round(float(mechanism.distribution(space.id("river"), epsilon=1.0).sum()), 6)
+    1.0
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]

@@ -28,7 +28,11 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class Cmp(OnVectors):
-    """The calibrated multivariate perturbation; distance is Euclidean, on the vectors as given."""
+    """Calibrated multivariate perturbation, on Euclidean distances (Feyisetan, Balle, Drake, Diethe 2020).
+
+    >>> cv.Cmp(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "cmp"
     paper: ClassVar[str] = "CMP / MADLIB (Feyisetan, Balle, Drake, Diethe 2020)"

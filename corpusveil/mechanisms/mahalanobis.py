@@ -34,9 +34,13 @@ from corpusveil.spaces import Space
 @register
 @dataclass(frozen=True, slots=True)
 class Mahalanobis(Cmp):
-    """Noise with elliptical contours.
+    """Noise with elliptical contours, then the nearest word (Xu, Aggarwal, Feyisetan, Teissier 2020).
 
-    ``lam``, from 0 (the noise of ``cmp``) to 1, is how far they follow the vectors.
+    ``lam``, from 0 (the noise of ``cmp``) to 1, sets how far the contours follow the vectors. Raises UserError
+    otherwise.
+
+    >>> cv.Mahalanobis(space).guarantee(epsilon=1.0).holds
+    True
     """
 
     lam: float = 0.2

@@ -25,7 +25,11 @@ def register(cls: M) -> M:
 
 
 def names() -> list[str]:
-    """Return the names of all mechanisms, sorted."""
+    """Return the names of all mechanisms, sorted.
+
+    >>> "ring-geometric" in cv.mechanism_names()
+    True
+    """
     return MECHANISMS.names()
 
 
@@ -50,7 +54,11 @@ def find(name: str) -> type[Mechanism]:
 
 
 def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
-    """Return a mechanism over a space. Raises UserError for an unknown name or parameter."""
+    """Return the mechanism ``name`` over a space. Raises UserError for an unknown name or parameter.
+
+    >>> cv.mechanism("tem", space, beta=0.01) == cv.Tem(space, beta=0.01)
+    True
+    """
     check(name, parameters)
     return find(name)(space=space, **parameters)
 

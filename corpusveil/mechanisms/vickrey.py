@@ -74,7 +74,13 @@ class TwoNearest:
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyCmp(TwoNearest, Cmp):
-    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
+    """Noise of ``cmp``, then one of the two nearest words (Xu, Aggarwal, Feyisetan, Teissier 2021).
+
+    ``t``, from 0 to 1: the larger, the more often the second-nearest. Raises UserError otherwise.
+
+    >>> cv.VickreyCmp(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     t: float = 0.5
 
@@ -85,7 +91,13 @@ class VickreyCmp(TwoNearest, Cmp):
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyMahalanobis(TwoNearest, Mahalanobis):
-    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
+    """Noise of ``mahalanobis``, then one of the two nearest words (Xu, Aggarwal, Feyisetan, Teissier 2021).
+
+    ``lam`` is that of ``Mahalanobis``, ``t`` that of ``VickreyCmp``. Raises UserError for values out of range.
+
+    >>> cv.VickreyMahalanobis(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     t: float = 0.5
 

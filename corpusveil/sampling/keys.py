@@ -67,7 +67,13 @@ def _granted(status: os.stat_result) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret of 32 bytes. Its text form never shows it."""
+    """A secret key of 32 random bytes. Its text form never shows it. Raises UserError for bytes that can be guessed.
+
+    >>> key = cv.Key.generate()
+    >>> key.save("release.key")
+    >>> cv.Key.load("release.key") == key
+    True
+    """
 
     secret: bytes = field(repr=False)
     test: bool = False
