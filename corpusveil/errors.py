@@ -126,20 +126,13 @@ def is_name(text: str) -> bool:
 
 
 def are_names(texts: Sequence[str]) -> bool:
-    """Say whether all texts look like names of columns; one may be empty, as that of an index is.
-
-    Two words may be a person's: the first line of a file without names can have one.
-    """
+    """Say whether all texts look like column names (one may be empty); two words may be a person's."""
     named = [text for text in texts if text]
     return any(texts) and all(is_name(text) and " " not in text for text in named) and texts.count("") < 2
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names of columns for a sentence: a, b and 3 more.
-
-    A long list is cut. If anything in it does not look like a name, columns are only counted: these could be the values
-    of a file without names.
-    """
+    """Return column names for a sentence: a, b and 3 more; only their number if any may be a value."""
     every = [str(name) for name in names]
     shown = every[:_MOST_NAMES] if are_names(every) else []
     left = len(every) - len(shown)

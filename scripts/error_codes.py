@@ -35,7 +35,9 @@ def coded(of: type[CorpusveilError] = CorpusveilError) -> Iterator[type[Corpusve
 
 def page() -> str:
     """Return the page."""
-    rows = sorted((kind.code, kind.exit_status, kind.__name__, str(kind.__doc__)) for kind in coded())
+    rows = sorted(
+        (kind.code, kind.exit_status, kind.__name__, str(kind.__doc__).partition("\n")[0]) for kind in coded()
+    )
     return HEAD + "".join(f"| `{code}` | {status} | `{name}` | {told} |\n" for code, status, name, told in rows)
 
 

@@ -15,14 +15,6 @@ from corpusveil.mechanisms.registry import classes
 
 STUB = Path(corpusveil.__file__).with_suffix(".pyi")
 PAGE = STUB.parents[1] / "docs" / "api.md"
-START = (
-    "import corpusveil as cv",
-    "key = cv.Key.generate()",
-    'space = cv.load_space("en")',
-    "release = cv.Release(cv.RingGeometric(space), cv.Budget(epsilon=1.0), key=key)",
-    'texts = ["The river was cold.", "My sister works as a nurse."]',
-)
-"""The lines that the examples of all docstrings go on from."""
 TASKS = {
     "Release text": """
         release preview privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
@@ -58,9 +50,9 @@ def stub() -> str:
 
 def page() -> str:
     """Return the page of the public names: for each task a list with a line per name, then their docstrings."""
-    lines = ["# Python API", "", " ".join(inspect.getdoc(corpusveil).split("\n\n")[0].split()), "", "```python"]
-    lines += [f">>> {line}" for line in START]
-    lines += ["```", "", "Examples below go on from these lines. `make lint` writes this page.", ""]
+    said, prompt, example = str(corpusveil.__doc__).partition(">>> ")
+    lines = ["# Python API", "", *said.splitlines(), "```pycon", *(prompt + example).splitlines(), "```", ""]
+    lines += ["`make lint` writes this page.", ""]
     for title, names in tasks().items():
         lines += [f"## {title}", ""]
         lines += [f"* `cv.{name}`: {summary(name)}" for name in names]

@@ -66,10 +66,7 @@ class Budget:
             )
 
     def shares(self, whole: Int64) -> Float64:
-        """Return the epsilon of tokens that have one of ``whole`` shares, which are m or n; int64 [T], float64 [T].
-
-        With a budget per token, the result is epsilon.
-        """
+        """Return the epsilon of tokens by the number of shares, m or n; int64 [T] -> float64 [T]."""
         if self.per == "token":
             return np.full(whole.size, self.epsilon)
         return grid.share(self.epsilon, np.maximum(whole, 1))

@@ -51,10 +51,7 @@ from corpusveil.text.languages import version_of
 
 
 def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int) -> None:
-    """Write the words of ``made``, parts of the word counts, that occur ``min_count`` times, most frequent first.
-
-    Memory is that of one part and of the vocabulary. Raises UserError without such words, or with too many for keys.
-    """
+    """Write the words that occur ``min_count`` times, most frequent first. Raises UserError for none or too many."""
     most = most_words(max_n)
     top, often, there = _EMPTY, 0, False
     for counted in made:

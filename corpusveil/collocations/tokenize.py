@@ -43,11 +43,7 @@ def _write(
     data: Any, starts: Any, ends: Any, classes: Any, offsets: Any, stops: Any, lengths: Any, lower: Any, kinds: Any,
     out: Any, token_ends: Any, rows: Any,
 ) -> Any:  # fmt: skip
-    """Write the lower-cased units of words, each followed by a blank, or by a line break at the end of a sentence.
-
-    Returns the numbers of bytes and units. ``token_ends`` is the end of each unit, ``rows`` the number before each
-    document.
-    """
+    """Write lower-cased units with blanks and line breaks; return the numbers of bytes and units."""
     at = 0
     unit = 0
     for document in range(offsets.size - 1):
@@ -81,10 +77,7 @@ def _write(
 def written(
     tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[np.int8]
 ) -> tuple[bytes, pa.Array, pa.Array]:
-    """Return the word units of a batch, lower-cased, the words of a collocation joined by ``_``.
-
-    As LineSentence text, as list<string> per document, and flat.
-    """
+    """Return the word units of a batch, lower-cased: as LineSentence text, as list<string> per document, and flat."""
     out = np.empty(tokens.data.size * 3 // 2 + 2 * len(tokens) + 8, dtype=np.uint8)
     token_ends = np.empty(len(tokens), dtype=np.int64)
     rows = np.zeros(tokens.offsets.size, dtype=np.int64)

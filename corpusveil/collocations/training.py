@@ -33,10 +33,7 @@ LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """LineSentence files to train on, in order; ``counts``, if known, is the address of their tokens' counts.
-
-    ``hyphens`` says whether hyphens joined words in them, and ``language`` how text was read, None if unknown.
-    """
+    """LineSentence files to train on, in order, the address of their counts, and how text was read, None if unknown."""
 
     shards: tuple[str, ...]
     counts: str | None = None

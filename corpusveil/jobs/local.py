@@ -26,10 +26,7 @@ _AHEAD, _CALLS = 3, 4096
 
 
 def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
-    """Take the environment and fsspec's settings of the run, which this worker's fork server may not have.
-
-    A worker hears no Ctrl+C, which a terminal sends to all processes: it is for the parent.
-    """
+    """Take the environment and fsspec's settings of the run, and ignore Ctrl+C, which the parent hears."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.clear()

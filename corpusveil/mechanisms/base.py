@@ -115,10 +115,7 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def distribution(self, word: int, epsilon: float) -> Float64:
-        """Return the law of the output for the input id ``word``, as it is sampled; float64 [V].
-
-        Raises NoClosedForm if there is none.
-        """
+        """Return the law of the output for a word's id, as sampled; float64 [V]. Raises NoClosedForm without one."""
 
     def distributions(self, words: Integers, epsilon: float) -> Float64:
         """Return the laws of several inputs, float64 [N, V]; see ``distribution``."""
@@ -180,10 +177,7 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def unknown_bound(self, epsilon: float, public: Float64) -> float:
-        """Return the largest ``|ln(public[u] / P[w, u])|``: the bound between a resampled and a known word.
-
-        ``public`` float64 [V] is the law of resampling; in nats.
-        """
+        """Return the bound in nats between a known word and one drawn from ``public``, float64 [V]."""
 
     def unknown_bound_at_most(self, public: Float64) -> float:
         """Return a bound of ``unknown_bound`` at any epsilon: no probability is below the floor of the weights."""
@@ -223,10 +217,7 @@ def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
 
 
 def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
-    """Yield each different epsilon for tables, and an index of the tokens that have it.
-
-    The tokens of a document mostly share one epsilon, so runs of equal ones are sorted, not tokens.
-    """
+    """Yield each different epsilon for tables, and an index of the tokens that have it; documents share one."""
     if np.ndim(epsilon) == 0:
         yield check_epsilon(float(epsilon)), slice(None)
         return

@@ -44,10 +44,7 @@ class Cmp(OnVectors):
         return gamma_noise(draws, self.space.dimensions, epsilon)
 
     def distribution(self, word: int, epsilon: float) -> Float64:
-        """Return the law of the output for ``word``, float64 [V].
-
-        Raises NoClosedForm in more than one dimension.
-        """
+        """Return the law of the output for ``word``, float64 [V]. Raises NoClosedForm in more than one dimension."""
         if self.space.dimensions > 1:
             return OnVectors.distribution(self, word, epsilon)
         word, epsilon = self.check_id(word), check_epsilon(epsilon)

@@ -114,10 +114,7 @@ class Shape:
 
 @functools.lru_cache(maxsize=4)
 def shape_of(space: Space, lam: float) -> Shape:
-    """Return the shape of the noise. Raises UserError where A has no Cholesky factor, as with lam = 1 in flat spaces.
-
-    Sums run in a fixed order in float64, so that every machine computes the same noise.
-    """
+    """Return the shape of the noise, summed in a fixed order. Raises UserError where A has no Cholesky factor."""
     covariance = _covariance(space) if lam else np.zeros((space.dimensions, space.dimensions))
     mean = float(np.trace(covariance)) / space.dimensions
     if lam and not mean > 0:

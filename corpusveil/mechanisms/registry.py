@@ -39,10 +39,7 @@ def classes() -> dict[str, type[Mechanism]]:
 
 
 def find(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism.
-
-    Raises UserError for an unknown name, with the nearest known one, and if the package that has it cannot be imported.
-    """
+    """Return the class of a mechanism. Raises UserError for an unknown name, and if its package cannot be imported."""
     if not isinstance(name, str):
         raise of_other_type("mechanism", name, "a name first, then the space")
     if name == OF_PASSAGES:

@@ -117,10 +117,7 @@ def _shares(mechanism: Any, epsilon: float) -> Float64:
 
 
 def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> Float64:
-    """Return the probability that the first of two candidates is chosen; float64 [T, d], int32 [T, 2] -> float64 [T].
-
-    Of two candidates at distance 0, the first is chosen.
-    """
+    """Return the probability of the first of two candidates, 1 at distance 0; int32 [T, 2] -> float64 [T]."""
     out = np.empty(len(points))
     _chances(vectors, points, near, t, out)
     return out

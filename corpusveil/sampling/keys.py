@@ -195,10 +195,7 @@ class Key:
 
 
 def read_key(location: str) -> str:
-    """Return a key as 64 hexadecimal digits from a version of a secret or from a file at a store.
-
-    Raises UserError, which never quotes the content, if it cannot be read or is not a key.
-    """
+    """Return a key in hexadecimal from a secret manager or a file. Raises UserError, which quotes no content."""
     if location.startswith("projects/"):
         try:
             from google.api_core.exceptions import GoogleAPIError

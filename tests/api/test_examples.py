@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from scripts.public_names import START, tasks
+from scripts.public_names import tasks
 from tests.contracts.spaces import small_space
 
 PUBLIC = """The supreme court of New York met in New York, and the river was cold.
@@ -28,7 +28,7 @@ NAMES = [name for names in tasks().values() for name in names]
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What ``START`` makes, with a small space instead of a large one."""
+    """What the package's own lines make, with a small space instead of a large one."""
     folder = tmp_path_factory.mktemp("examples")
     (folder / "public.txt").write_text(PUBLIC * 2)
     (folder / "reviews.csv").write_text(REVIEWS)
@@ -37,7 +37,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     made: dict[str, Any] = {"folder": folder}
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cv, "load_space", lambda _: small)
-        exec("\n".join(START), made)
+        lines = doctest.DocTestParser().get_examples(str(cv.__doc__))
+        exec("".join(line.source for line in lines), made)
     return made
 
 
