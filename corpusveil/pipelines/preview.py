@@ -25,7 +25,6 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil.waiting import waiting
 
@@ -154,8 +153,9 @@ def drawn(
             read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
             shown.append(Drawn(epsilon, texts, f"{said}{read}."))
     made_by = f"mechanism {first.mechanism.name}. {key_in_words}"
-    if settings.store is not None:
-        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}"
+    if isinstance(first, PassageRelease):
+        store = needed(settings.store, "store").path.removeprefix(SCHEME)
+        made_by = f"Store {store}, passage-exchange. {first.facts()} {key_in_words}"
     else:
         made_by = f"Space {needed(settings.space, 'space').path.removeprefix(SCHEME)}, {made_by}"
     return Preview(before, shown, made_by.rstrip())

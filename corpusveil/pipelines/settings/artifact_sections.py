@@ -139,5 +139,5 @@ class StoreSettings(Section):
         "Write a column source, which says public in each row: a passage is nobody's text.", default=False,
         group="Rarely used")
     accept_overlap: bool = key(
-        "Release although more than one in a hundred pieces of the input stand in the store.", default=False,
+        "Release although the input's texts stand in the store; the manifest says so.", default=False,
         group="Rarely used")
