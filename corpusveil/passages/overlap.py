@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.arrays import Int64, UInt64
-from corpusveil.errors import MismatchError
+from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
 SHARES = {8: 0.01, 4: 0.25}
@@ -41,7 +41,7 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
         found = at[known[at] == runs] if known.size else at[:0]
         if len(there := np.unique(pieces[found])) >= FEW and found.size > share * runs.size:
             rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
-            raise MismatchError(
+            raise SettingError(
                 f"{store.url or 'the store'}: too much of the first texts stands in this store (its rows {rows}, …), "
                 "and would be published word for word; make the store of other text, or accept this with "
                 "accept_overlap."

@@ -117,18 +117,18 @@ def test_texts_that_stand_in_the_store_are_found_in_each_form(published: list[st
     """As the store has them or the input: a store may have been cut and written otherwise than the input is."""
     store = store_of([*published, *OTHER[:2]])
     for name, written in FORMS.items():
-        with refused("mismatch", "accept_overlap", "its rows 1, 2, 3"):
+        with refused("wrong-setting", "accept_overlap", "its rows 1, 2, 3"):
             refuse_overlap(store, strings(written(published)))
             pytest.fail(f"not found: {name}")
         if len(made := written(published)) > 1:
-            with refused("mismatch"):
+            with refused("wrong-setting"):
                 refuse_overlap(store_of(made), strings([*published, None]))
                 pytest.fail(f"not found in a store: {name}")
 
 
 @pytest.mark.parametrize("name", FEWER)
 def test_some_of_the_texts_are_enough(name: str) -> None:
-    with refused("mismatch"):
+    with refused("wrong-setting"):
         refuse_overlap(store_of([*LONG, *SHORT]), strings(FEWER[name]))
 
 
@@ -145,7 +145,7 @@ def test_each_call_looks_and_says_what_was_accepted() -> None:
     assert kernel.privatize(Documents(strings(OTHER), list(range(len(OTHER)))))[1].documents == len(OTHER)
     own = Documents(strings(LONG), list(range(len(LONG))))
     for call in (lambda: kernel.privatize(own), lambda: cv.privatize(LONG, release, cv.RowNumbers("own"))):
-        with refused("mismatch", "accept_overlap") as caught:
+        with refused("wrong-setting", "accept_overlap") as caught:
             call()
         assert "boiler" not in str(caught.value)
     accepting = dataclasses.replace(release, accept_overlap=True)
@@ -153,6 +153,6 @@ def test_each_call_looks_and_says_what_was_accepted() -> None:
     assert accepting.digest == release.digest
     denials = ("made without the private text", "was public before", "No line of this was written")
     for made, holds in ((release, True), (accepting, False)):
-        said = f"{made.statement()} {made.in_brief()} {made.facts()} {made}"
+        said = f"{made.statement()} {made.in_brief()} {made}"
         assert [denial in said for denial in denials] == [holds] * len(denials)
         assert ("they may be released word for word" in said) is not holds

@@ -5,14 +5,14 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import pyarrow as pa
 
 from corpusveil.budget.budget import written
-from corpusveil.choices import DUPLICATES, Duplicates
+from corpusveil.choices import DUPLICATES
 from corpusveil.display import Card, rounded_up
-from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a_choice, of_other_type
+from corpusveil.errors import SettingError, not_a_choice, of_other_type
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
@@ -24,7 +24,7 @@ from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.transforms.release.keyed_release import KeyedRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.promises import (
     AUTHORS,
     OF_PASSAGES,
@@ -38,7 +38,7 @@ from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PassageRelease(KeyedRelease):
+class PassageRelease(AnyRelease):
     """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
 
     ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
@@ -50,19 +50,17 @@ class PassageRelease(KeyedRelease):
     mechanism: PassageExchange
     epsilon: float
     per: Per = "document"
-    key: Key = field(kw_only=True)
     most_pieces: int | None = field(default=None, kw_only=True)
-    duplicates: Duplicates = field(default="independent", kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
     """Release although the input's texts stand in the store; the manifest says so, and it is in no digest."""
 
-    counted: ClassVar[str] = "piece"
+    counted: ClassVar[Literal["piece"]] = "piece"
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, PassageExchange):
             raise of_other_type("mechanism", self.mechanism, "cv.PassageExchange(cv.load_store(URL))")
         if not isinstance(self.key, Key):
-            raise MismatchError(
+            raise SettingError(
                 "key: this is no key; give cv.Key.load(PATH), of a file that 'corpusveil key new' makes."
             )
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
@@ -71,9 +69,9 @@ class PassageRelease(KeyedRelease):
                 raise not_a_choice(name, value, choices)
         if self.most_pieces is not None:
             if isinstance(self.most_pieces, bool) or not isinstance(self.most_pieces, int) or self.most_pieces < 1:
-                raise BadValueError(f"most_pieces = {self.most_pieces}: give a whole number from 1 on.")
+                raise SettingError(f"most_pieces = {self.most_pieces}: give a whole number from 1 on.")
             if self.per == "document":
-                raise ConflictError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
+                raise SettingError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
         self.mechanism.exchange(self.epsilon)
 
     def configuration(self) -> dict[str, Any]:
@@ -123,7 +121,6 @@ class PassageRelease(KeyedRelease):
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
-        """Yield the sentences of a table of promises that hold."""
         piece = self.mechanism.guarantee(self.epsilon)
         values = {
             "per": lambda: str(self.per),
@@ -160,7 +157,10 @@ class PassageRelease(KeyedRelease):
         if info.get("figures"):
             exchange = self.mechanism.exchange(self.epsilon)
             named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
-        return KeyedRelease.statement(self) | {"store": named}
+        return AnyRelease.statement(self) | {"store": named}
+
+    def at(self, epsilon: float) -> Self:
+        return dataclasses.replace(self, epsilon=epsilon)
 
     @property
     def public(self) -> Store:
@@ -168,10 +168,6 @@ class PassageRelease(KeyedRelease):
 
     def in_brief(self) -> str:
         return " ".join(self._promises(OF_PASSAGES_IN_BRIEF))
-
-    def facts(self) -> str:
-        """Return whose words the lines of a release are, in a sentence."""
-        return " ".join(self._promises((AUTHORS, OVERLAP)))
 
     def law(self) -> str:
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
@@ -191,7 +187,6 @@ class PassageRelease(KeyedRelease):
             )
 
     def card(self) -> Card:
-        """Return what decides the text, and what is in the clear."""
         exchange = self.mechanism.exchange(self.epsilon)
         return Card(
             f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
@@ -202,7 +197,7 @@ class PassageRelease(KeyedRelease):
                 ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join(self._disclosed())),
                 ("promise", "release.guarantee() shows it"),
-                ("facts", self.facts()),
+                ("facts", " ".join(self._promises((AUTHORS, OVERLAP)))),
             ],
         )
 
