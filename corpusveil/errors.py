@@ -28,7 +28,6 @@ class CorpusveilError(Exception):
     code: ClassVar[str]
 
     def __str__(self) -> str:
-        """Return the sentence."""
         text = super().__str__()
         return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 

@@ -105,5 +105,4 @@ class Budget:
         return {"uniform": "m replaced words", "word-share": "n words, replaced or not"}[self.allocation]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, for a digest or a manifest."""
         return dataclasses.asdict(self)

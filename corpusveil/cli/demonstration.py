@@ -172,7 +172,6 @@ def _shards(release: Path) -> list[Path]:
 
 
 def _texts(shards: Iterable[Path]) -> dict[str, str]:
-    """Return the texts of shards by their ids."""
     rows = [orjson.loads(line) for shard in shards for line in igzip.open(shard)]
     return {row["id"]: row["text"] for row in rows}
 

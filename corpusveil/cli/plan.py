@@ -17,11 +17,11 @@ COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 def plan(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
     duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Also count equal documents, which reads everything.")
+        bool, typer.Option("--duplicates", help="Also count equal documents, which reads all of the input.")
     ] = False,
     unit: Annotated[
         list[str] | None,
-        typer.Option(help="Say what units would spend, and which cap passes. Repeatable.", metavar="COLUMN"),
+        typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
     ] = None,
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.

@@ -22,7 +22,7 @@ def preview(
     epsilon: Annotated[
         list[float] | None,
         typer.Option(
-            help="Epsilons of a word, or with --store of a text. Repeatable. Default: 0.5, 1 and 3; 8, 10 and 12.",
+            help="An epsilon per word, or with --store per text. Repeatable. Default: 0.5, 1 and 3, or 8, 10 and 12.",
             rich_help_panel="How private",
         ),
     ] = None,

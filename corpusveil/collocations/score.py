@@ -30,7 +30,6 @@ def _unigrams(counts: str, total: int, digest: str) -> Unigrams:  # noqa: ARG001
 
 
 def _tables(url: str) -> Iterator[pa.Table]:
-    """Yield the row groups of one part of the counts."""
     with files.open_read(url) as file, sound(f"{url}: these counts are damaged; count again.", ArtefactError):
         parquet = opened(file)
         for group in range(parquet.num_row_groups):

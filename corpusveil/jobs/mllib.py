@@ -24,7 +24,6 @@ _ONLY_GENSIM = ("sg", "workers")
 
 
 def _sentences(shards: Any) -> Any:
-    """Yield the tokens of each line of the shards of a partition."""
     for lines in lines_of(shards):
         for line in lines:
             if words := line.decode().split():

@@ -155,11 +155,9 @@ class LedgerSummary(Shown):
     of_one_unit: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything by name, for JSON."""
         return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "most": self.most}
 
     def card(self) -> Card:
-        """Return a row a release, and the most that a unit has spent."""
         units = " or ".join(Unit.of(name).noun for name in self.units)
         title, of_what = (
             (f"One {units} in", "it has spent")
@@ -270,7 +268,6 @@ class LedgerCheck(Shown):
         return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged{compared}."
 
     def card(self) -> Card:
-        """Return the differences, or that there is none."""
         return Card(self.verdict, [("difference", sentence) for sentence in self.differences])
 
 

@@ -44,11 +44,9 @@ class Guarantee(Shown):
     per: str = "token"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, for a manifest."""
         return dataclasses.asdict(self)
 
     def card(self) -> Card:
-        """Return the guarantee, its conditions, and what is in the clear."""
         if not self.holds or self.epsilon is None:
             fields: list[tuple[str, str | Sequence[str]]] = [("why", self.notes), ("claimed", self.claim)]
             return Card(f"No guarantee: {self.mechanism}", [*fields, ("in the clear", "; ".join(self.disclosed))])

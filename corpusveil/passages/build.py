@@ -116,7 +116,6 @@ class PublicPieces:
         return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
 
     def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
-        """Return the runs of fit sentences."""
         tools = _tools(self.space, self.excluded, self.refuse)
         cut = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens, bounds = cut.tokens, cut.bounds

@@ -75,7 +75,6 @@ class Store:
         return cls(texts, vectors, space, digest, None, {**(info or {}), "encoder": made_by.name})
 
     def __len__(self) -> int:
-        """Return the number of pieces."""
         return len(self.texts)
 
     def __repr__(self) -> str:

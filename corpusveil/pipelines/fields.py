@@ -51,7 +51,6 @@ class Setting:
     """Whether a command requires it."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
-        """Add further constraints to the setting's JSON schema."""
         if self.choices is not None:
             schema["enum"] = list(self.known)
 

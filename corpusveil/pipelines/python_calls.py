@@ -262,7 +262,6 @@ def _run(
     keep: str | Sequence[str], separator: Separator, corpus: str | None, root: Address | None, ledger: Ledger | None,
     unit: Units, on_bad_rows: OnBadRows,
 ) -> Run:  # fmt: skip
-    """Return the run of a call."""
     require_release(release)
     columns, at = Columns.of(text, id, keep, separator), None if root is None else files.as_text(root)
     spending = require_ledger(ledger, unit, corpus)

@@ -30,7 +30,6 @@ class Note(Record):
 
 
 def _sizes(document: Document, place: str | None) -> list[list[Any]] | None:
-    """Return the names and sizes of the files that a setting names."""
     if place == "collocations.input":
         return [[shard.relative, shard.size] for shard in find_shards(document.settings.value(place))]
     if place == "space.vectors":

@@ -97,7 +97,6 @@ class Space:
         object.__setattr__(self, "lists", read_only(self.lists))
 
     def __len__(self) -> int:
-        """Return the number of words."""
         return len(self.vocabulary)
 
     def __repr__(self) -> str:

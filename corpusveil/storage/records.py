@@ -26,7 +26,6 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     def data(self) -> bytes:

@@ -76,7 +76,6 @@ class ShardFile(contextlib.ExitStack):
         self._end()
 
     def _end(self) -> None:
-        """Finish a shard of a format that needs it, even if nothing was written."""
         if self._file.is_empty:
             blocks = compression.Blocks(self._file, self._form.codec)
             blocks.write(b"")

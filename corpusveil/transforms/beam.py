@@ -298,7 +298,6 @@ def _only(document: Any, names: Sequence[str]) -> Any:
 
 
 def _with(document: Any, name: str, text: Any) -> Any:
-    """Return a document of the same type with another text."""
     if isinstance(document, Mapping):
         return {**document, name: text}
     if isinstance(document, beam.Row):

@@ -43,7 +43,6 @@ class Frame:
     """The names of the columns that do not come back."""
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.texts)
 
 
@@ -149,7 +148,6 @@ def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStri
 
 
 def _fault(text: Any, row: int, name: str | None) -> BadRowError | None:
-    """Return the error of a value that is not valid text."""
     where = f"{'' if name is None else f'{name}: '}row {row:,} (counted from 0)"
     if isinstance(text, (bytes, bytearray)):
         return BadRowError(f"{where}: a text is bytes, not a string; decode it first.")
@@ -194,7 +192,6 @@ def _texts(parts: Sequence[pa.Array]) -> list[str | None]:
 
 
 def _one_chunk(made: Any, text: str) -> Any:
-    """Return a column as one array, or a table as one batch."""
     chunks = made.chunks if isinstance(made, pa.ChunkedArray) else made.combine_chunks().to_batches()
     if len(chunks) > 1:
         raise cannot_hold(text, made.schema.field(text).type if isinstance(made, pa.Table) else made.type)
@@ -202,7 +199,6 @@ def _one_chunk(made: Any, text: str) -> Any:
 
 
 def _arrow(series: nw.Series[Any], name: str) -> Any:
-    """Return the texts of a column of any library as Arrow."""
     is_coded = isinstance(series.dtype, (nw.Categorical, nw.Enum)) and not series.implementation.is_pyarrow()
     if is_coded:  # its words are fixed, and its type names them
         raise cannot_hold(name, type(series.dtype).__name__)

@@ -115,7 +115,6 @@ def parsed(file: str) -> dict[str, Any]:
 
 
 def _shown(name: str) -> str:
-    """Return the name of a section or key for a sentence."""
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
 
 
@@ -188,7 +187,6 @@ def template(kind: str) -> str:
 
 
 def _example(setting: Setting) -> str:
-    """Return the default of a key, or an example."""
     if setting.default not in (None, []):
         return value_of(setting.default)
     if setting.values:

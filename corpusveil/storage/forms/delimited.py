@@ -46,7 +46,6 @@ _MEND = (
 
 
 def _header(source: IO[bytes], name: str, separator: Separator) -> list[str]:
-    """Return the names of the columns, none of an empty file."""
     line = unmarked(source.readline(_MOST_ROW_BYTES), name)
     while line and not line.strip(b"\r\n"):
         line = source.readline(_MOST_ROW_BYTES)

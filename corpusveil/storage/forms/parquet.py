@@ -108,7 +108,6 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
 
 
 def _texts(rows: pa.RecordBatch, columns: Columns) -> pa.Array:
-    """Return the texts of rows as large_string."""
     return _plain(rows.column(columns.text)).cast(pa.large_string())
 
 

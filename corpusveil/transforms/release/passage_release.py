@@ -122,7 +122,6 @@ class PassageRelease(KeyedRelease):
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
-        """Yield the sentences of a table of promises that hold."""
         piece = self.mechanism.guarantee(self.epsilon)
         values = {
             "per": lambda: str(self.per),
@@ -183,7 +182,6 @@ class PassageRelease(KeyedRelease):
             )
 
     def card(self) -> Card:
-        """Return what decides the text, and what is in the clear."""
         exchange = self.mechanism.exchange(self.epsilon)
         return Card(
             f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",

@@ -112,7 +112,6 @@ class Forecast(Shown):
         return [*lines, *self.choices]
 
     def card(self) -> Card:
-        """Return the forecast in words, for one process."""
         return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
 
 

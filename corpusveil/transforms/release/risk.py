@@ -95,7 +95,6 @@ def epsilon_at(mechanism: Mechanism, risk: float, policy: TextPolicy) -> Epsilon
 
 
 def _table_of(mechanism: Mechanism, policy: TextPolicy) -> list[Recovered]:
-    """Return what was recovered of a mechanism in its space, by text."""
     space, name = mechanism.space, mechanism.name
     table = RiskTable.read(space.risk) if space.risk else RiskTable(recovered=[])
     where = space.url or "this space"

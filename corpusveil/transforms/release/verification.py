@@ -75,7 +75,6 @@ class Verification(Shown):
                 raise kind(f"{self.url}: {sentences[0]}{more}; {advice}.")
 
     def card(self) -> Card:
-        """Return the result in words."""
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
         cap = "no cap" if claims["cap"] == NONE else f"at most {claims['cap']} for a {claims['unit']}"
