@@ -29,7 +29,7 @@ def stub() -> str:
 
 
 TASKS = {
-    "Look and choose": ("preview", "compare", "plan", "Forecast"),
+    "Look and choose": ("preview", "plan", "Forecast"),
     "Release texts and files": (
         "release", "Key", "privatize", "privatize_table", "privatize_corpus", "RowNumbers", "masker", "expr",
         "register_sql", "Local", "Spark", "Beam", "Outcome",

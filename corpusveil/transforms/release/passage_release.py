@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import pyarrow as pa
 
 from corpusveil.budget.budget import written
-from corpusveil.choices import DUPLICATES, Duplicates
+from corpusveil.choices import DUPLICATES
 from corpusveil.display import Card, rounded_up
 from corpusveil.errors import SettingError, not_a_choice, of_other_type
 from corpusveil.kernel.kernel import KERNEL_VERSION
@@ -24,7 +24,7 @@ from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.transforms.release.keyed_release import KeyedRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.promises import (
     NO_AUTHOR,
     OF_PASSAGES,
@@ -37,7 +37,7 @@ from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PassageRelease(KeyedRelease):
+class PassageRelease(AnyRelease):
     """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
 
     ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
@@ -49,13 +49,11 @@ class PassageRelease(KeyedRelease):
     mechanism: PassageExchange
     epsilon: float
     per: Per = "document"
-    key: Key = field(kw_only=True)
     most_pieces: int | None = field(default=None, kw_only=True)
-    duplicates: Duplicates = field(default="independent", kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
     """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
 
-    counted: ClassVar[str] = "piece"
+    counted: ClassVar[Literal["piece"]] = "piece"
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, PassageExchange):
@@ -155,7 +153,10 @@ class PassageRelease(KeyedRelease):
         if info.get("figures"):
             exchange = self.mechanism.exchange(self.epsilon)
             named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
-        return KeyedRelease.statement(self) | {"store": named}
+        return AnyRelease.statement(self) | {"store": named}
+
+    def at(self, epsilon: float) -> Self:
+        return dataclasses.replace(self, epsilon=epsilon)
 
     @property
     def public(self) -> Store:
