@@ -1,4 +1,4 @@
-"""An extension of griffe for the documentation: examples of docstrings, which begin with ``>>>``, are blocks of code."""
+"""An extension of griffe for the documentation: examples of docstrings, from ``>>>`` on, are blocks of code."""
 
 from __future__ import annotations
 

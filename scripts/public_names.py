@@ -48,11 +48,18 @@ def stub() -> str:
     return "\n".join([*lines, "]", ""])
 
 
+HEAD = """# Python by task
+
+`import corpusveil as cv` gives these names. Each value prints a description of itself, without key and text. A wrong
+call raises a `cv.UserError` that says what to write; a program checks its [`code`](errors.md). `make lint` writes this
+page. The examples of all names go on from these lines:
+"""
+
+
 def page() -> str:
     """Return the page of the public names: for each task a list with a line per name, then their docstrings."""
-    said, prompt, example = str(corpusveil.__doc__).partition(">>> ")
-    lines = ["# Python API", "", *said.splitlines(), "```pycon", *(prompt + example).splitlines(), "```", ""]
-    lines += ["`make lint` writes this page.", ""]
+    _, prompt, example = str(corpusveil.__doc__).partition(">>> ")
+    lines = [HEAD, "```pycon", *(prompt + example).splitlines(), "```", ""]
     for title, names in tasks().items():
         lines += [f"## {title}", ""]
         lines += [f"* `cv.{name}`: {summary(name)}" for name in names]
