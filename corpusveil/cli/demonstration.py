@@ -14,7 +14,7 @@ import typer
 from isal import igzip
 
 from corpusveil.collocations.public_texts import of_gensim, public_texts
-from corpusveil.errors import InUseError, PackageError
+from corpusveil.errors import AddressError, PackageError
 from corpusveil.jobs.java import java_home
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import resolve
@@ -24,7 +24,7 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.pages import Part, page_of, render
-from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 
 SETTINGS = Path(__file__).with_name("demo_settings")
@@ -149,7 +149,7 @@ def _fresh(folder: Path) -> Path:
     """Return an empty folder; only an earlier demo's is emptied."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).exists():
-            raise InUseError(f"{folder}: this folder has other contents than a demo; choose another --output.")
+            raise AddressError(f"{folder}: this folder has other contents than a demo; choose another --output.")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()

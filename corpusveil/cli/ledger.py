@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import group
-from corpusveil.errors import ConflictError, LedgerDiffersError
+from corpusveil.errors import DiffersError, SettingError
 
 COMMAND = ("ledger", "Show and check what documents have spent.")
 
@@ -49,7 +49,7 @@ def show(
     of_release = spends_of(url)
     if of_release is not None:
         if unit is not None or as_json:
-            raise ConflictError(f"{url}: this is a release, and --unit and --json are for a ledger; leave them out.")
+            raise SettingError(f"{url}: this is a release, and --unit and --json are for a ledger; leave them out.")
         print(of_release)
         return
     ledger = Ledger(url)
@@ -78,5 +78,5 @@ def verify(
     for sentence in check.differences:
         print(sentence)
     if check.differences:
-        raise LedgerDiffersError(check.verdict)
+        raise DiffersError(check.verdict)
     print(check.verdict)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.errors import BadFileError, UnsetError
+from corpusveil.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings.toml import Document
@@ -16,9 +16,6 @@ COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 
 def plan(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
-    duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Also count equal documents, which reads all of the input.")
-    ] = False,
     unit: Annotated[
         list[str] | None,
         typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
@@ -26,8 +23,8 @@ def plan(
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
 
-    Its space, and its collocation table, must exist. For the folder of a release, show what it spends. Put 'plan', or
-    'plan --duplicates', before a call of 'privatize' to forecast that call.
+    Its space, and its collocation table, must exist. For the folder of a release, show what it spends. Put 'plan'
+    before a call of 'privatize' to forecast that call.
 
     Example: corpusveil plan release.toml --unit customer_id
 
@@ -45,13 +42,13 @@ def plan(
         return
     document = _read(file)
     if document.settings.output is None:
-        raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
+        raise SettingError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
     if unit:
         ledger = document.settings.ledger or LedgerSettings(path=f"{document.settings.output.path}.ledger")
         settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
         document = dataclasses.replace(document, settings=settings)
     watch = Terminal("none")
-    foresee(document.settings, watch, duplicates=duplicates)
+    foresee(document.settings, watch)
 
 
 def _read(file: str) -> Document:
@@ -60,9 +57,9 @@ def _read(file: str) -> Document:
 
     try:
         return read(file)
-    except BadFileError as error:
+    except DataError as error:
         if file.endswith(".toml"):
             raise
-        raise BadFileError(
+        raise DataError(
             f"{error} For an input that is no configuration, put 'plan' before the call: 'corpusveil plan privatize …'."
         ) from None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -11,11 +11,8 @@ import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
 from corpusveil.errors import (
-    BadTypeError,
-    BadValueError,
-    ConflictError,
     DataError,
-    UnknownError,
+    SettingError,
     UserError,
     nearest,
     of_other_type,
@@ -38,9 +35,8 @@ from corpusveil.storage.inputs import Address, addresses
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.corpus import Outcome, Run
-from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release.release import AnyRelease, require_release
+from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
+from corpusveil.transforms.release.planning import Forecast, forecast
 from corpusveil.transforms.table import chunks_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
@@ -65,9 +61,7 @@ class NamedCall:
         named = (name for name, setting in _arguments().items() if setting.place == place)
         return next(named, place.partition(".")[2] or place)
 
-    def fault(
-        self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
-    ) -> UserError:
+    def fault(self, place: str, sentence: str, value: object = None, kind: type[UserError] = SettingError) -> UserError:
         given = "" if value is None else f" = {value!r}"
         return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
 
@@ -112,31 +106,6 @@ def preview(
     return _previewed(texts, text, [first, *([passages] if shows_both else [])], key)
 
 
-def compare(
-    texts: Any, *, text: str = "text", risks: Sequence[float] = (0.3, 0.5, 0.7),
-    epsilons: Sequence[float] = (8.0, 10.0, 12.0), key: Key | None = None,
-) -> Preview:  # fmt: skip
-    """Return some texts by words at each of ``risks``, and by passages at each of ``epsilons``; private, as a preview.
-
-    Both units are of *en*, and ``texts`` are those of ``cv.preview``. A notebook shows a table, ``table()`` is one of
-    Arrow, ``plot()`` a figure of matplotlib, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises
-    UserError if there is nothing to compare, and as ``cv.preview``.
-    """
-    for name, given in (("risks", risks), ("epsilons", epsilons)):
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise of_other_type(f"cv.compare: {name}", given, "a list of numbers")
-    ways, epsilons = (
-        [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks],
-        list(epsilons),
-    )
-    if epsilons:
-        settings = _named("cv.compare", None, None, {"store": ENGLISH, "epsilon": epsilons[0]})
-        ways.append((settings, list(map(float, epsilons))))
-    if not ways:
-        raise BadValueError("cv.compare: give a risk or an epsilon.")
-    return _previewed(texts, text, ways, key)
-
-
 def _previewed(
     texts: Any, text: str, ways: Sequence[tuple[Settings, Sequence[float]]], key: Key | None
 ) -> Preview:  # fmt: skip
@@ -163,7 +132,7 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
         if setting is None:
-            raise UnknownError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
+            raise SettingError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
         if value is not None:
             made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
     if (output := made.get("output")) is not None:
@@ -223,8 +192,8 @@ def privatize_corpus(
     private = None if records is None else files.as_text(records)
     writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
-    if mark_source and not isinstance(release, PassageRelease):
-        raise ConflictError("mark_source: words are drawn for each text, which is not public; release passages.")
+    if mark_source and release.counted == "token":
+        raise SettingError("mark_source: words are drawn for each text, which is not public; release passages.")
     columns = dataclasses.replace(run.reads.columns, marked=mark_source)
     run = dataclasses.replace(run, reads=dataclasses.replace(run.reads, columns=columns))
     return run.privatize(_engine(engine))
@@ -244,17 +213,15 @@ def plan(
     unit: Units = None,
     format: str = "same",
     on_bad_rows: OnBadRows = "refuse",
-    duplicates: bool = False,
 ) -> Forecast:
     """Forecast what ``privatize_corpus`` would read, write, take and spend, from a sample; release and reserve nothing.
 
-    The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
-    UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
+    The arguments are those of ``privatize_corpus``. Raises UserError for faults in the sampled shards. The forecast
+    says if a cap refuses the release.
     """
     writes = CorpusOut("", format=format)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
-    made = forecast(run)
-    return dataclasses.replace(made, copies=count_duplicates(run.reads)) if duplicates else made
+    return forecast(run)
 
 
 def _run(
@@ -275,7 +242,7 @@ def _engine(engine: Engine | None) -> Engine:
     if isinstance(engine, type) or not callable(getattr(engine, "run", None)):
         needed = "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()"
         if isinstance(engine, type):
-            raise BadTypeError(f"engine: give {needed}, not the class {engine.__name__}.")
+            raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
 

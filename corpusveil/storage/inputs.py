@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 from fsspec.implementations.local import LocalFileSystem
 from fsspec.utils import glob_translate
 
-from corpusveil.errors import AccessError, AddressError, FormatError, NoFileError, OverlapError, UnsetError
+from corpusveil.errors import AddressError, DataError, MissingError, SettingError
 from corpusveil.storage import failures, files, formats
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols
@@ -71,18 +71,18 @@ def find_shards(
     be read together with those of a ``form``, by default that of most, add a sentence there instead of an error.
     """
     if not inputs:
-        raise UnsetError("There is no input; name files, folders or globs.")
+        raise SettingError("There is no input; name files, folders or globs.")
     entries: dict[str, Listed] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
         matches = _expand(pattern, aliens)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
-            raise NoFileError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
+            raise MissingError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
         entries.update(matches)
     if len(stores) > 1:
         named, other = list(stores.values())[:2]
-        raise FormatError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
+        raise DataError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
     if aliens is not None:
         odd = _of_other_form(entries, form)
         entries = {url: entry for url, entry in entries.items() if url not in odd}
@@ -92,7 +92,7 @@ def find_shards(
         by_form.setdefault(formats.form_of(url), url)
     if len(by_form) > 1:
         (first, named), (second, other) = list(by_form.items())[:2]
-        raise FormatError(
+        raise DataError(
             f"The input mixes formats ({named} is {first}, {other} is {second}); run each format separately, for "
             "instance with a glob."
         )
@@ -117,22 +117,22 @@ def _of_other_form(entries: Iterable[str], form: str) -> dict[str, str]:
     for url in entries:
         try:
             by_form.setdefault(_readable_form(url), []).append(url)
-        except (AccessError, AddressError, FormatError) as error:
+        except (AddressError, DataError) as error:
             odd[url] = str(error)
     if not by_form:
         return {}
     mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
     for other, urls in by_form.items():
         advice = f"this file is {other}, and the others are {mine}; convert or move it."
-        odd |= {} if other == mine else {url: str(FormatError(f"{url}: {advice}")) for url in urls}
+        odd |= {} if other == mine else {url: str(DataError(f"{url}: {advice}")) for url in urls}
     return odd
 
 
 def _readable_form(url: str) -> str:
-    """Return the form of a file. Raises AddressError, FormatError or AccessError if it is of no use."""
+    """Return the form of a file. Raises AddressError, DataError or AddressError if it is of no use."""
     fs, path = files.resolve(url)
     if isinstance(fs, LocalFileSystem) and not os.access(path, os.R_OK):
-        raise AccessError(f"{url}: there is no permission to read this file; give it to this user.")
+        raise AddressError(f"{url}: there is no permission to read this file; give it to this user.")
     return formats.form_of(url)
 
 
@@ -199,7 +199,7 @@ def _refuse_lake(pattern: str, fs: Any, folder: str, below: Iterable[str] = ()) 
     above = [folder, *map(str, Path(folder).parents)] if isinstance(fs, LocalFileSystem) else [folder]
     logs = (f"{at}/{name}" for at in above for name in ("_delta_log", ".hoodie"))
     if any(map(_LAKE.fullmatch, below)) or any(map(fs.exists, logs)):
-        raise FormatError(
+        raise DataError(
             f"{pattern}: this is of a table of Delta, Iceberg or Hudi, in whose folder there can be files of deleted "
             "and replaced rows; write its present rows into another folder by DuckDB, Spark or Polars."
         )
@@ -234,7 +234,7 @@ def _below(fs: Any, folder: str, aliens: list[str] | None) -> Iterator[Listed]:
     while waiting:
         at = waiting.pop()
         if at != folder and isinstance(fs, LocalFileSystem) and not os.access(at, os.R_OK | os.X_OK):
-            _leave_out(AccessError(f"{at}: there is no permission to list this folder; give it to this user."), aliens)
+            _leave_out(AddressError(f"{at}: there is no permission to list this folder; give it to this user."), aliens)
             continue
         for entry in fs.ls(at, detail=True):
             name = posixpath.basename(entry["name"].rstrip("/"))
@@ -250,7 +250,7 @@ def _below(fs: Any, folder: str, aliens: list[str] | None) -> Iterator[Listed]:
                 yield entry
 
 
-def _leave_out(error: AccessError | AddressError, aliens: list[str] | None) -> None:
+def _leave_out(error: AddressError, aliens: list[str] | None) -> None:
     if aliens is None:
         raise error
     aliens.append(str(error))
@@ -330,7 +330,7 @@ def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -
     folder = _folder(public)
     places = _folder(private), folder
     if _within(*places) or (whole and _within(*reversed(places))):
-        raise OverlapError(
+        raise AddressError(
             f"{private}: {what} and the output folder {public}, which is for the public, contain each other; move "
             "one of them."
         )
@@ -344,10 +344,10 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
     for name, target in targets.items():
         for folder, shard in folders.items():
             if _within(_folder(folder), target):
-                raise OverlapError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
+                raise AddressError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
         for folder in inputs:
             if _within(target, _folder(folder)):
-                raise OverlapError(f"{folder}: the {name} folder would be in this input; choose another folder.")
+                raise AddressError(f"{folder}: the {name} folder would be in this input; choose another folder.")
 
 
 def _folder(url: str) -> str:

@@ -25,7 +25,7 @@ from typing import Self
 
 from pydantic import PositiveInt
 
-from corpusveil.errors import CorpusveilError, OtherRunError
+from corpusveil.errors import CorpusveilError, WorkError
 from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record
 
@@ -104,7 +104,7 @@ def hold(url: str) -> Lease:
     """Return the lease of a folder at any fsspec URL. Raises WorkError if another run holds it."""
     held = take(url)
     if isinstance(held, Busy):
-        raise OtherRunError(f"Another run is in progress ({held}); nothing was done.")
+        raise WorkError(f"Another run is in progress ({held}); nothing was done.")
     return held
 
 

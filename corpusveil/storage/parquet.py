@@ -9,7 +9,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError, ColumnError, UserError
+from corpusveil.errors import DataError, UserError
 from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -25,7 +25,7 @@ _MOST_PACKED = 1000
 
 
 @contextlib.contextmanager
-def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]:
+def sound(sentence: str, kind: type[UserError] = DataError) -> Iterator[None]:
     """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
@@ -34,7 +34,7 @@ def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]
             raise
         for words, reason in _OTHER_REASONS.items():
             if words in str(error):
-                raise ColumnError(f"{sentence.partition(': ')[0]}: {reason}") from None
+                raise DataError(f"{sentence.partition(': ')[0]}: {reason}") from None
         raise kind(sentence) from None
 
 
@@ -75,7 +75,7 @@ def read_batches(
         whole = parquet.schema_arrow
         names = list(pick(whole))
         if any(whole.names.count(name) != 1 for name in names):
-            raise BadFileError(sentence)
+            raise DataError(sentence)
         schema = pa.schema([whole.field(name) for name in names], whole.metadata)
         yield schema, None
         most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
@@ -83,11 +83,11 @@ def read_batches(
         for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
             held, rows = held + batch.nbytes, rows + batch.num_rows
             if held > most:
-                raise BadFileError(sentence)
+                raise DataError(sentence)
             batch.validate(full=True)
             yield schema, batch
         if rows != parquet.metadata.num_rows:
-            raise BadFileError(sentence)
+            raise DataError(sentence)
 
 
 def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:

@@ -10,7 +10,7 @@ from statistics import fmean
 from typing import IO, Any, cast
 
 from corpusveil.choices import Separator
-from corpusveil.errors import OF_DATA, BadShardsError, BadValueError
+from corpusveil.errors import BadShardsError, DataError, SettingError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -72,7 +72,7 @@ def plan(
     of rows, and BadShardsError for shards whose rows cannot be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
-        raise BadValueError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
+        raise SettingError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else {}
     bad: dict[int, str] = {}
@@ -85,7 +85,7 @@ def plan(
                 tasks += _parts(whole, form, shares.get(number, 1), rows_per_byte)
             else:
                 tasks += _ranges(whole, form, rows_per_task, separator)
-        except OF_DATA as error:
+        except DataError as error:
             bad[number] = str(error)
     if bad:
         raise BadShardsError(bad)

@@ -46,7 +46,7 @@ class ShardFile(contextlib.ExitStack):
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         """Write rows: texts large_string [N], and kept arrays [N].
 
-        Raises ColumnError for values that the form has no words for.
+        Raises DataError for values that the form has no words for.
         """
         self._form.refuse_unsaid(kept, self._columns, self._task.url)
         marks = [pa.repeat(pa.scalar(PUBLIC, pa.string()), len(texts))] * self._columns.marked

@@ -210,20 +210,20 @@ def audit(
 
     Example: corpusveil evaluate audit --space en --mechanism ring-geometric --epsilon 1
     """
-    from corpusveil.errors import ConflictError, UnsetError
+    from corpusveil.errors import SettingError
 
     of_release, of_mechanism = (original, private, store, id, held_out), (parameter, epsilon, claim or None, output)
     if any(given is not None for given in (of_release if mechanism else of_mechanism)):
-        raise ConflictError(
+        raise SettingError(
             "An audit checks a release (ORIGINAL RELEASE, --store or --space) or a mechanism (--space --mechanism "
             "--epsilon); give what belongs to one of them."
         )
     if mechanism is not None:
         if space is None or epsilon is None:
-            raise UnsetError("An audit of a mechanism needs --space and --epsilon; give both.")
+            raise SettingError("An audit of a mechanism needs --space and --epsilon; give both.")
         refuted = _audit_mechanism(mechanism, parameter or [], space, epsilon, claim, output)
     elif original is None or private is None:
-        raise UnsetError("Give the originals and the folder of their release, or a mechanism by --mechanism.")
+        raise SettingError("Give the originals and the folder of their release, or a mechanism by --mechanism.")
     else:
         refuted = _audit_release(original, private, store, space, text, id, held_out)
     raise typer.Exit(int(refuted))

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
+from corpusveil.errors import DataError, SettingError, same_id_twice
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import JSON, Columns
@@ -65,7 +65,7 @@ def match(
     """
     named = tuple(dict.fromkeys(columns))
     if text in named:
-        raise ColumnError(f"{text}: this is the column with the text; name another column as label or attribute.")
+        raise DataError(f"{text}: this is the column with the text; name another column as label or attribute.")
     bad: list[str] = []
     chosen, documents, rows = _reservoir(
         _rows(original, Columns(text, id, named, separator=separator), bad), most, np.random.default_rng(0)
@@ -78,7 +78,7 @@ def match(
     privates = _found(private, Columns(private_text or text, id, separator=separator), wanted, rows, bad)
     places = sorted(privates)
     if not places:
-        raise MismatchError(
+        raise SettingError(
             f"{private[0]}: no document has the {id} of a document in the original; name the right column."
         )
     return Matched(
@@ -105,11 +105,11 @@ def _found(
         if place is not None and row.text is not None:
             texts[place] = row.text
     if columns.id is None and bad and there != rows:
-        raise MismatchError(
+        raise SettingError(
             f"{private[0]}: this has {there:,} documents, and {rows:,} can be read in the original; {bad[0]}"
         )
     if columns.id is None and there != rows:
-        raise MismatchError(
+        raise SettingError(
             f"{private[0]}: this has {there:,} documents, and the original has {rows:,}. If some were left out "
             "or dropped, keep a column that identifies them (keep) and name it (id)."
         )
@@ -141,7 +141,7 @@ def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None 
                 for bad in batch.bad:
                     sentence = f"{shard.url}, row {bad.number + 1}: {bad.why}"
                     if unreadable is None:
-                        raise BadRowError(sentence)
+                        raise DataError(sentence)
                     unreadable.append(sentence)
                 values = [_values(column) for column in batch.kept]
                 identities = batch.ids if batch.ids is not None else range(number, number + len(batch.numbers))

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
 import re
-import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -70,16 +68,16 @@ def _default(name: str) -> str:
 
 def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
     for given, code, named in (
-        ({"risk": 2.0}, "wrong-value", "risk = 2.0"),
-        ({"risc": 0.5}, "unknown-name", "did you mean risk?"),
-        ({"risk": 0.5, "epsilon": 1.0}, "conflicting-settings", "epsilon"),
-        ({}, "missing-setting", "risk"),
-        ({"epsilon": 1.0, "output": "out"}, "unknown-name", "output"),
-        ({"epsilon": 1.0, "delta": 1e-6}, "unknown-name", "delta"),
+        ({"risk": 2.0}, "wrong-setting", "risk = 2.0"),
+        ({"risc": 0.5}, "wrong-setting", "did you mean risk?"),
+        ({"risk": 0.5, "epsilon": 1.0}, "wrong-setting", "epsilon"),
+        ({}, "wrong-setting", "risk"),
+        ({"epsilon": 1.0, "output": "out"}, "wrong-setting", "output"),
+        ({"epsilon": 1.0, "delta": 1e-6}, "wrong-setting", "delta"),
     ):
         with refused(code, named, "cv.release"):
             cv.release(key=KEY, space=space, **given)  # type: ignore[arg-type]
-    with refused("wrong-type", "key"):
+    with refused("wrong-setting", "key"):
         cv.release(key=TEST_KEY, epsilon=1.0)  # type: ignore[arg-type]
 
 
@@ -90,10 +88,10 @@ def test_a_preview_shows_texts(space: str) -> None:
     assert shown.before == texts[:5]
     release = cv.release(epsilon=1.0, key=KEY, space=space)
     assert shown.drawn[0].texts == cv.privatize(texts[:5], release, ids=list("01234"))
-    for wrong, code in (("a text", "wrong-type"), ([], "unsuitable-data"), ([1], "bad-row")):
+    for wrong, code in (("a text", "wrong-setting"), ([], "unsuitable-data"), ([1], "unsuitable-data")):
         with refused(code):
             cv.preview(wrong, epsilon=1.0, space=space)
-    with refused("missing-setting", "evaluate risk"):
+    with refused("wrong-setting", "evaluate risk"):
         cv.preview(texts, space=space)
 
 
@@ -106,7 +104,7 @@ def test_many_unknown_words_are_said_and_never_named(space: str, tmp_path: Path)
     asked = ["--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", *QUIET]
     told = succeeds("privatize", tmp_path / "in", *asked, "--output", tmp_path / "out")
     assert "more than 5% of the words are not in the space" in told.err
-    assert not re.search("refund|33", told.err)
+    assert not re.search("refund|33 ?%|0[.]33", told.err)
     written = [*(tmp_path / "out").rglob("*.json*"), tmp_path / "out.report.html"]
     assert all("refund" not in path.read_text() for path in written)
     assert len(read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")) == 40
@@ -124,10 +122,10 @@ class TestFramesEverywhere:
             assert made.before == self.ROWS["body"][1:], type(given)
         with refused("unsuitable-data", "no text"):
             cv.preview([None, " "], epsilon=1.0)
-        with refused("wrong-type"):
+        with refused("wrong-setting"):
             cv.preview("a single text", epsilon=1.0)
 
-    def test_both_units_are_shown_in_a_notebook_and_as_a_plot(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_both_units_are_shown_in_a_notebook(self) -> None:
         """What words and passages are is what releases of these names write; markup of a text stays text."""
         frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
         passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
@@ -139,32 +137,7 @@ class TestFramesEverywhere:
         assert "passage, epsilon 10" in html
         assert "&lt;b&gt;The river" in html
         assert "<b>" not in html
-        every = cv.compare(frame, text="body", risks=[0.5], epsilons=[8, 10], key=key)
-        assert [drawn.name for drawn in every.drawn] == [
-            made.drawn[0].name,
-            "passage, epsilon 8",
-            "passage, epsilon 10",
-        ]
-        assert every.table().slice(2).to_pylist() == [
+        assert made.table().slice(1).to_pylist() == [
             {"text": 0, "unit": "passage", "epsilon": 10.0, "before": given[0], "after": texts[1][0]}
         ]
-        assert str(every).count("Under the key that was given.") == 1
-        with monkeypatch.context() as without:
-            without.setitem(sys.modules, "matplotlib", None)
-            with refused("missing-package", "matplotlib"):
-                every.plot()
-        if importlib.util.find_spec("matplotlib"):  # make docs installs it
-            (axis,) = every.plot().axes
-            assert [label.get_text() for label in axis.get_yticklabels()] == [drawn.name for drawn in every.drawn]
-            words = [
-                {*re.findall(r"\w+", text.lower())} for text in (given[0], *(drawn.texts[0] for drawn in every.drawn))
-            ]
-            shares = [
-                sum(word in after for word in ("b", "the", "river", "b", "is", "cold")) / 6 for after in words[1:]
-            ]
-            assert [bar.get_width() for bar in axis.patches] == pytest.approx(shares)
-        with refused("wrong-value", "cv.compare"):
-            cv.compare(given, risks=[], epsilons=[])
-        for wrong in ({"risks": 0.5}, {"epsilons": 8, "risks": []}):
-            with refused("wrong-type", "cv.compare"):
-                cv.compare(given, **wrong)
+        assert str(made).count("Under the key that was given.") == 1

@@ -17,7 +17,7 @@ from pathlib import Path
 import fsspec
 import pytest
 
-from corpusveil.errors import AddressError, InUseError
+from corpusveil.errors import AddressError
 from corpusveil.storage import failures, files, lease, remote
 from corpusveil.storage.lease import Lease, hold, take
 from corpusveil.storage.records import Record, Records
@@ -138,7 +138,7 @@ def test_what_can_not_be_read_or_written_is_said_by_name(tmp_path: Path) -> None
     with refused("unusable-address", "nosuch://x"):
         files.open_read("nosuch://x")
     (tmp_path / "file").touch()
-    with pytest.raises(InUseError):
+    with pytest.raises(AddressError):
         files.write_bytes(str(tmp_path / "file" / "a"), b"")
 
 
@@ -159,7 +159,7 @@ def test_records_are_created_once_listed_and_removed(folder: str) -> None:
         records.remove("notes/a.json")
     assert records.names("notes") == ["b.json"]
     files.write_bytes(f"{folder}/a.json", b'{"n": ')
-    with refused("damaged-record", "a.json"):
+    with refused("damaged-artifact", "a.json"):
         records.read("a.json", Note)
 
 

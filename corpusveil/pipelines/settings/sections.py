@@ -22,7 +22,7 @@ from corpusveil.choices import (
     Policy,
     Separator,
 )
-from corpusveil.errors import BadTypeError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.pipelines.fields import Section, fault, key
 from corpusveil.pipelines.settings.artifact_sections import TokenizerName
 
@@ -85,7 +85,7 @@ class MechanismSettings(Section):
                 place = f"mechanism.{name}"
                 registry.check(self.name, [name])
                 if isinstance(value, bool) or not isinstance(value, (int, float)):
-                    raise fault(place, "give a number", BadTypeError)
+                    raise fault(place, "give a number", SettingError)
         except UserError as error:
             raise fault(place, str(error).removesuffix("."), type(error)) from None
         return self

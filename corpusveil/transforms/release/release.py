@@ -7,20 +7,17 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
-from corpusveil.choices import DUPLICATES, Duplicates
+from corpusveil.choices import DUPLICATES
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card
 from corpusveil.errors import (
-    BadValueError,
-    ConflictError,
-    MismatchError,
-    NoGuaranteeError,
+    SettingError,
     not_a_choice,
     of_other_type,
 )
@@ -33,8 +30,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.keyed_release import KeyedRelease
-from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, in_brief
 
@@ -43,7 +39,7 @@ EXAMPLE_LENGTHS = (10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(KeyedRelease):
+class Release(AnyRelease):
     """Everything that decides the private text of a document. Frozen; its digest names it.
 
     ``mechanism`` replaces words (``cv.RingGeometric(space)``), ``budget`` says with which epsilon per token or document
@@ -61,11 +57,9 @@ class Release(KeyedRelease):
     mechanism: Mechanism
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
-    key: Key = field(kw_only=True)
-    """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
-    duplicates: Duplicates = "independent"
     spans: SpanPolicy | None = field(default=None, kw_only=True)
+    counted: ClassVar[Literal["token"]] = "token"
     span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """What recognizers were when the release was made; each worker compares."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
@@ -76,13 +70,13 @@ class Release(KeyedRelease):
     def __post_init__(self) -> None:
         self._check_types()
         if not self.mechanism.private and not self.accept_no_guarantee:
-            raise NoGuaranteeError(
+            raise SettingError(
                 f"{self.mechanism.name} has no guarantee; choose another mechanism, or accept that with "
                 "accept_no_guarantee=True."
             )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "takes no" if self.policy.tokenizer == "word" else "needs a"
-            raise ConflictError(
+            raise SettingError(
                 f"tokenizer = {self.policy.tokenizer!r}: this tokenizer {need} collocation table (collocations)."
             )
         if self.duplicates not in DUPLICATES:
@@ -91,7 +85,7 @@ class Release(KeyedRelease):
         if language != self.policy.language:
             object.__setattr__(self, "policy", replace(self.policy, language=language))
         if self.collocations is not None and self.collocations.reading.language != language:
-            raise MismatchError(
+            raise SettingError(
                 f"language {language}: the text of the collocation table was read as "
                 f"{self.collocations.reading.language}; count and score with the same language as the space."
             )
@@ -99,18 +93,18 @@ class Release(KeyedRelease):
         read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
         for what, hyphens in read.items():
             if hyphens not in (None, self.policy.hyphens):
-                raise MismatchError(
+                raise SettingError(
                     f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {hyphens}; read the "
                     "documents in the same way."
                 )
         if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
-            raise MismatchError(
+            raise SettingError(
                 f"risk: it chose epsilon {in_full(self.risk.epsilon)} a token, but the budget is epsilon "
                 f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
         if self.risk is not None and self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy):
-            raise MismatchError(
+            raise SettingError(
                 "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
                 "or choose it for these, with cv.release(risk=…, key=key)."
             )
@@ -129,7 +123,7 @@ class Release(KeyedRelease):
             value = getattr(self, name)
             if not isinstance(value, kind):
                 given = "this is missing" if value is None else f"this is of type {type(value).__name__}"
-                raise MismatchError(f"{name}: {given}; give {make}.")
+                raise SettingError(f"{name}: {given}; give {make}.")
         if not isinstance(self.collocations, (Collocations, NoneType)):
             raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
         if not isinstance(self.spans, (SpanPolicy, NoneType)):
@@ -143,12 +137,10 @@ class Release(KeyedRelease):
         known = None if self.spans is None else kinds(self.spans.find)
         if self.spans is not None and known is not None:
             for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
-                raise BadValueError(
-                    f"treat: {kind}: nothing finds spans of this kind; name {', '.join(sorted(known))}."
-                )
+                raise SettingError(f"treat: {kind}: nothing finds spans of this kind; name {', '.join(sorted(known))}.")
         language = self.policy.language
         if self.spans is not None and rule(language, "dotless_i"):
-            raise ConflictError(
+            raise SettingError(
                 f"language {language}: recognizers would see other letters than the text has; leave spans out."
             )
 
@@ -184,13 +176,17 @@ class Release(KeyedRelease):
         """
         return guarantee_of(self)
 
+    def at(self, epsilon: float) -> Self:
+        chosen = None if self.risk is None or self.risk.epsilon != epsilon else self.risk
+        return replace(self, budget=replace(self.budget, epsilon=epsilon), risk=chosen)
+
     @property
     def public(self) -> Space:
         return self.mechanism.space
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest; and the risk that chose epsilon."""
-        return KeyedRelease.statement(self) | ({} if self.risk is None else {"risk": self.risk.as_dict()})
+        return AnyRelease.statement(self) | ({} if self.risk is None else {"risk": self.risk.as_dict()})
 
     def in_brief(self) -> str:
         return in_brief(self.guarantee().plain_ldp, self.budget.epsilon, self.budget.per)
@@ -284,14 +280,3 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     shown = [{name: json.dumps(value) for name, value in some.items() if value is not None} for some in (then, now)]
     pairs = [(name, *(configuration.get(name, _UNSET) for configuration in shown)) for name in {**then, **now}]
     return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
-
-
-AnyRelease: TypeAlias = Release | PassageRelease
-"""A release by words, or by passages."""
-
-
-def require_release(value: Any) -> AnyRelease:
-    """Return a release. Raises UserError for anything else."""
-    if not isinstance(value, (Release, PassageRelease)):
-        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key), or cv.PassageRelease")
-    return value

@@ -28,7 +28,7 @@ from scipy import stats
 
 from corpusveil.arrays import Float64, Int32
 from corpusveil.display import Card, Shown, figure
-from corpusveil.errors import ConflictError, DataError, NoGuaranteeError, ShapeError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.kernel.passage_kernel import BETWEEN
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import stop_words_of
@@ -37,7 +37,7 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.attacks.picked_texts import piece_reader
 from corpusveil_evaluate.terms import tokenizer_of_space
 
@@ -97,7 +97,7 @@ class LawFit(Shown):
         ])  # fmt: skip
 
 
-def hold_out(texts: Any, release: AnyRelease, seed: int | None = None) -> tuple[list[str], list[str]]:
+def hold_out(texts: Any, release: Release | PassageRelease, seed: int | None = None) -> tuple[list[str], list[str]]:
     """Return texts to release and, for each, the one that a fair coin held out. Both lists are private.
 
     They are a text of ``texts`` and its copy, in which one piece is that of another text, or one word is the nearest
@@ -113,7 +113,7 @@ def hold_out(texts: Any, release: AnyRelease, seed: int | None = None) -> tuple[
 
 
 def audit_held_out(
-    release: AnyRelease, released: Any, held_out: Any, private: Any, *, level: float = LEVEL
+    release: Release | PassageRelease, released: Any, held_out: Any, private: Any, *, level: float = LEVEL
 ) -> HeldOutAudit:
     """Return whether a release says more of texts that were released than of those that a fair coin held out.
 
@@ -128,7 +128,7 @@ def audit_held_out(
     return HeldOutAudit(losses.size, int(guessed.sum()), right, stated, shown, most, level)
 
 
-def audit_fit(release: AnyRelease, originals: Any, private: Any, *, level: float = LEVEL) -> LawFit:
+def audit_fit(release: Release | PassageRelease, originals: Any, private: Any, *, level: float = LEVEL) -> LawFit:
     """Return how well private texts fit the stated law of their originals, lists or columns [D], at any epsilon."""
     (texts, out), random = _of_one_size(originals, private), np.random.default_rng(0)
     place = _places_of_pieces if isinstance(release, PassageRelease) else _places_of_words
@@ -145,16 +145,16 @@ def _texts(data: Any) -> list[str]:
     return [text or "" for text in frame_of(data, "text").texts.to_pylist()]
 
 
-def _stated(release: AnyRelease) -> float:
+def _stated(release: Release | PassageRelease) -> float:
     if (stated := release.guarantee().epsilon) is None:
-        raise NoGuaranteeError(f"{release.mechanism.name} has no guarantee, so there is nothing to refute.")
+        raise SettingError(f"{release.mechanism.name} has no guarantee, so there is nothing to refute.")
     return stated
 
 
 def _of_one_size(*columns: Any) -> list[list[str]]:
     texts = [_texts(column) for column in columns]
     if len({len(some) for some in texts}) > 1:
-        raise ShapeError(f"There are {' and '.join(f'{len(some):,}' for some in texts)} texts; give equal numbers.")
+        raise SettingError(f"There are {' and '.join(f'{len(some):,}' for some in texts)} texts; give equal numbers.")
     return texts
 
 
@@ -226,7 +226,7 @@ def _places_of_pieces(
 def _words(release: Any) -> tuple[Mechanism, float, Any]:
     """Return the mechanism, the epsilon of a word and which words are replaced, bool [V]."""
     if not isinstance(release, Release) or release.budget.per != "token" or release.collocations is not None:
-        raise ConflictError("An audit of words needs a release with a budget per token, without collocations.")
+        raise SettingError("An audit of words needs a release with a budget per token, without collocations.")
     space, policy = release.mechanism.space, release.policy
     stays = policy.stop_words != "privatize"
     drawn = ~stop_words_of(space, policy.language) if stays else np.ones(len(space), np.bool_)

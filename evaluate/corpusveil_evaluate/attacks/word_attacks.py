@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float64, Integers
 from corpusveil.budget import Budget
-from corpusveil.errors import DataError, NoClosedForm, ShapeError
+from corpusveil.errors import DataError, NoClosedForm, SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -123,7 +123,7 @@ class ContextAttacker:
     def attack(self, originals: Sequence[Integers], released: Sequence[Integers]) -> Recovery:
         """Attack documents, and count recovered words over the places where both are words of the space."""
         if [len(original) for original in originals] != [len(document) for document in released]:
-            raise ShapeError("The released documents differ in length from the originals; give both word by word.")
+            raise SettingError("The released documents differ in length from the originals; give both word by word.")
         (truth, ends), (seen, _) = _joined(originals), _joined(released)
         both = (truth >= 0) & (seen >= 0)
         if not both.any():

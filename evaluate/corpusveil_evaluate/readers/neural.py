@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
-from corpusveil.errors import ConflictError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
@@ -224,7 +224,7 @@ class NeuralReader(TextReader):
         registers: Sequence[str] = (),
     ) -> None:  # fmt: skip
         if policy.stop_words not in ("privatize", "keep"):
-            raise ConflictError(f"stop_words = {policy.stop_words!r}: this reader reads releases that show them.")
+            raise SettingError(f"stop_words = {policy.stop_words!r}: this reader reads releases that show them.")
         weights = content_weights(mechanism.space, policy.language)
         super().__init__(mechanism, model, texts, policy, weights, registers)
         self.forms = forms_of(causal, mechanism.space, self._reader.shares.tobytes())

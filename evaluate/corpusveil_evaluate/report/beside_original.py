@@ -10,13 +10,9 @@ from typing import Any, TypedDict, Unpack
 from corpusveil.choices import Separator
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
-    BadRowError,
-    BadTypeError,
-    ColumnError,
+    AddressError,
     DataError,
-    OverlapError,
-    ShapeError,
-    UnsetError,
+    SettingError,
 )
 from corpusveil.passages.store import Store
 from corpusveil.pipelines.settings import Settings, needed
@@ -51,10 +47,10 @@ def run(settings: Settings, watch: Watch | None = None) -> Findings:
     private = asked.private or ("" if output is None else output.path)
     for name, value in (("original", originals), ("private", private), ("path", path := asked.path or "")):
         if not value:
-            raise UnsetError(f"evaluate.{name}: this setting is missing; add it.")
+            raise SettingError(f"evaluate.{name}: this setting is missing; add it.")
     for folder in (*originals, private):
         if lies_in_input(path, folder, REPORTS):
-            raise OverlapError(f"{path}: this is in {folder}, which the report is not part of; choose another folder.")
+            raise AddressError(f"{path}: this is in {folder}, which the report is not part of; choose another folder.")
     files.check_folder(path)  # report an unwritable output now, not after all the work
     findings = _of_files(originals, private, Question.opened(settings))
     for line in (findings.publishable() if asked.publishable else findings).lines():
@@ -116,7 +112,7 @@ def evaluate_release(
     question = Question.of(space=space, store=store, collocations=collocations, **opened, **asked)
     in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
     if any(in_files) and not all(in_files):
-        raise BadTypeError(
+        raise SettingError(
             "original and private: only one of them is an address; give two addresses, or two collections of texts."
         )
     if all(in_files):
@@ -152,12 +148,12 @@ def _matched(original: Any, private: Any, text: str, question: Question) -> Matc
     ids: Sequence[Any] = range(len(before)) if id is None else _column(original, text, id)
     others: Sequence[Any] = range(len(after)) if id is None else _column(private, private_text, id)
     if id is None and len(before) != len(after):
-        raise ShapeError(
+        raise SettingError(
             f"original and private: there are {len(before):,} and {len(after):,} texts; give equal numbers, or "
             "an id column."
         )
     if len(set(ids)) < len(ids) or len(set(others)) < len(others):
-        raise BadRowError(f"{id}: two documents have the same id; name a column that identifies them.")
+        raise DataError(f"{id}: two documents have the same id; name a column that identifies them.")
     made: Mapping[Any, str | None] = dict(zip(others, after, strict=True))
     chosen = spread(len(before), question.asked.documents)
     rows = [row for row in chosen if before[row] is not None and made.get(ids[row]) is not None]
@@ -179,7 +175,7 @@ def _column(data: Any, text: str, name: str) -> list[Any]:
     """Return another column of a frame. Raises UserError if there is no such column."""
     column = frame_of(data, text).column
     if column is None:
-        raise ColumnError(
+        raise DataError(
             f"{name!r} names a column, and these texts have no columns; give a frame, or leave this column out."
         )
     values = column(name)

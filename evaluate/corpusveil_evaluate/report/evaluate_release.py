@@ -13,9 +13,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import DataError, MismatchError, UserError
+from corpusveil.errors import DataError, SettingError, UserError
 from corpusveil.storage.documents import Documents
-from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil.transforms.release.promises import NO_AUTHOR, OVERLAP
 from corpusveil.waiting import reached, waiting
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.picked_texts import PICKED, texts_picked
@@ -90,7 +90,8 @@ def evaluate_release(
     if passages and manifest is not None:
         reached("picking texts from a list")
         figures, more = _picked(matched, manifest, question)
-        measures, notes = measures + figures, [*notes, NO_AUTHOR, *more]
+        stated = (note for note in manifest["guarantee_in_words"] if note in (NO_AUTHOR, OVERLAP.sentence))
+        measures, notes = measures + figures, [*notes, *stated, *more]
     reader, unread = _reader(manifest, question, language)
     for model in question.classifiers() if tasks else ():
         reached(f"training {model.name}")
@@ -127,7 +128,7 @@ def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
     opened = {"space": question.space, "store": question.store, "collocations": question.collocations}
     for name, artefact in opened.items():
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
-            raise MismatchError(
+            raise SettingError(
                 f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
             )
 
@@ -161,7 +162,7 @@ def _reader(
 def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> Pairs | None:
     """Return words beside what they became; None without the manifest of a release of words and its space.
 
-    Raises MismatchError if these cannot be the originals of the release.
+    Raises SettingError if these cannot be the originals of the release.
     """
     if manifest is None or question.space is None or by_passages(manifest):
         return None
@@ -190,7 +191,7 @@ def _picked(matched: Matched, manifest: Mapping[str, Any], question: Question) -
         return [], ["Nobody picked originals from a list: this needs the release's store."]
     found = texts_picked(passage_release_of(manifest, question.store), matched.originals, matched.privates)
     if 2 * found.unread > found.candidates:
-        raise MismatchError(
+        raise SettingError(
             "Most private texts are not made of as many pieces of the store as their originals have: these are not the "
             "originals of this release. Give the original itself, with the id column of the release."
         )

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import BadValueError, ConflictError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.passages.store import Store, load_store
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.faults import validated
@@ -68,7 +68,7 @@ class Question:
     def __post_init__(self) -> None:
         asked = self.asked
         if self.encoder is not None and self.vectors is not None:
-            raise ConflictError("Similarity is measured by an encoder or by vectors; leave either out.")
+            raise SettingError("Similarity is measured by an encoder or by vectors; leave either out.")
         for name in self.models:
             model_of(name, self.space)
         if asked.counts is not None:
@@ -109,7 +109,7 @@ class _Arguments:
     def name(self, place: str) -> str:
         return place.rpartition(".")[2]
 
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
         given = "" if value is None else f" = {value!r}"
         named = f"{self.name(place)}{given}: " if "." in place else ""
         return kind(f"{named}{sentence.replace('this key', 'this argument')}{'' if sentence.endswith('?') else '.'}")
