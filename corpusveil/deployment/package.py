@@ -1,4 +1,4 @@
-"""What a cluster needs to run corpusveil: for Spark one file, and for Dataflow the folder of its workers' image.
+"""Files for a cluster to run corpusveil: for Spark one file, and for Dataflow the folder of its workers' image.
 
 The file has corpusveil and its dependencies, without Beam and without a Spark. It is a PEX (pex.readthedocs.io):
 ``spark-submit --files`` sends it to every machine, where a Python of the same minor version runs it, with Spark's own

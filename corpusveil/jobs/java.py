@@ -22,7 +22,7 @@ from corpusveil.transforms.handshake import spark_failure
 from corpusveil.waiting import unless_done_in, write
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
-"""What a driver that corpusveil starts prints."""
+"""The output of a driver that corpusveil starts."""
 OLDEST = 17
 QUICK = "-XX:TieredStopAtLevel=1"
 """Options for a Java that only hands tasks to Python: its code is compiled once, lightly, which halves a short job."""
@@ -45,7 +45,7 @@ exec {java} "$@"
 _EXECUTORS = re.compile(
     r"(?i)executor[ _]memory|Master removed our application|Max number of executor failures|stopped SparkContext"
 )
-"""What Spark says where executors cannot start: a setting of theirs, or that it gave up."""
+"""Messages of Spark when executors cannot start: one of their settings, or that it gave up."""
 _MEMORY = re.compile(r"OutOfMemoryError|exceeding (?:physical )?memory limits|exit(?:ed with)? code:? 137|OOMKilled")
 
 
@@ -143,7 +143,7 @@ def _no_executors(cause: str = "") -> WorkError:
 
 
 def job_failure(error: Exception) -> WorkError:
-    """Return why a job failed: its Java is gone, memory was short, or what a worker says."""
+    """Return why a job failed: its Java is gone, memory was short, or the sentence of a worker."""
     text = f"{type(error).__name__} {error}"
     if isinstance(error, ConnectionError) or type(error).__name__ in ("Py4JError", "Py4JNetworkError"):
         return WorkError(
@@ -162,7 +162,7 @@ def job_failure(error: Exception) -> WorkError:
 
 @contextlib.contextmanager
 def saying_when_it_waits(context: Any) -> Iterator[None]:
-    """Say on standard error, once, that a cluster has started no executor; a local master needs none."""
+    """Say on standard error, once, that a cluster has started no executor, except on a local master."""
 
     def look() -> None:
         with contextlib.suppress(Exception):  # the job's own error is the one that is said

@@ -38,7 +38,7 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLine:
-    """What one release has spent: its documents and their tokens, and their nats, in parts of 1e-9.
+    """The spending of one release: its documents, their tokens, and their nats in parts of 1e-9.
 
     The nats are those of the costliest document, or, for one unit, the sum over its documents.
     """
@@ -164,7 +164,7 @@ class Books:
         return sorted(totals)
 
     def spent_by(self, unit: uuid.UUID) -> int:
-        """Return what one unit has spent, in parts of 1e-9, without what is planned."""
+        """Return the spending of one unit, in parts of 1e-9, without planned noise."""
         if not self._entries:
             return 0
         source = _read([entry.path for entry in self._entries])
@@ -172,7 +172,7 @@ class Books:
         return int(self._db.execute(f"SELECT coalesce(sum(nats), 0) FROM ({once})").fetchall()[0][0])
 
     def lines(self, unit: uuid.UUID | None = None) -> list[ReleaseLine]:
-        """Return what each release has spent, in the order of entries; or what it has spent on one unit.
+        """Return the spending of each release, in the order of entries; or its spending on one unit.
 
         A line is a namespace, release and text column; documents are counted by the first unit of the ledger.
         """

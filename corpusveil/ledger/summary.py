@@ -225,7 +225,7 @@ def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str
 
 
 def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
-    """Yield what the records of a run say that was privatized, and the entries do not cover."""
+    """Yield the shards and documents in the records of a run that the entries do not cover."""
     documents = words = 0
     covering: set[str] = set()
     for name in folder.names("shards"):

@@ -68,7 +68,7 @@ def choices(store: Store, epsilon: float) -> list[tuple[int, float, float, float
 
 
 def _content(store: Store, texts: pa.Array) -> sparse.csr_matrix:
-    """Return how often each content word of the space stands in each text, int32 [P, V]."""
+    """Return how often each content word of the space is in each text, int32 [P, V]."""
     tokens = store.tokenizer.tokenize(texts)
     known = tokens.ids >= 0
     known[known] = content_weights(store.space)[tokens.ids[known]] > 0

@@ -81,7 +81,7 @@ def identity(name: str | Function) -> str:
     if version is None and "<" in getattr(recognizer, "__qualname__", "<"):  # two of one name would be one release
         raise SettingError(
             f"{name_of(name)}: this recognizer has no name of its own; give it an attribute version, and change that "
-            "with what it finds."
+            "whenever its results change."
         )
     return name_of(name) if version is None else f"{name_of(name)}/{version}"
 

@@ -79,7 +79,7 @@ def is_local(url: str) -> bool:
 
 
 def persists(url: str) -> bool:
-    """Say whether what is written at ``url`` outlives this process."""
+    """Say whether files at ``url`` outlive this process."""
     return "memory" not in protocols(resolve(url)[0])
 
 
@@ -177,7 +177,7 @@ def sizes(url: str) -> dict[str, int]:
 
 
 def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
-    """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
+    """Return the entries of a folder of Azure that has an object in its own name; adlfs lists only that one."""
     entries = fs.find(path, detail=True, withdirs=True)
     return (
         [entry for entry in entries.values() if posixpath.dirname(entry["name"]) == path]

@@ -46,7 +46,7 @@ class InputShard:
 
 NO_MATCH = "this matches no file"
 _LAKE = re.compile(r"(?:.*/)?(?:_delta_log|\.hoodie|metadata/[^/]*\.metadata\.json)(?:/.*)?")
-"""What lies in a table of Delta, Hudi or Iceberg beside its data."""
+"""Folders in a table of Delta, Hudi or Iceberg next to its data."""
 
 
 def addresses(given: Address | Sequence[Address]) -> list[str]:
