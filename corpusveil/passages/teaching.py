@@ -106,7 +106,7 @@ def _ridge(start: Float32, counts: sp.csr_matrix, teacher: Float32) -> tuple[Flo
 def _matched(words: Float32, axes: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
     """Return the vectors of the second step, float32 [V, d]; ``axes`` float32 [n, d]."""
     random, center = np.random.default_rng(0), teacher.mean(axis=0)
-    learned = [words / words.std(), axes / axes.std()]
+    learned: list[Float32] = [words / words.std(), axes / axes.std()]
     means, squares = ([np.zeros_like(each) for each in learned] for _ in range(2))
     batches = max(1, len(teacher) // BATCH)
     for number in range(steps := PASSES * batches):
@@ -119,7 +119,9 @@ def _matched(words: Float32, axes: Float32, counts: sp.csr_matrix, teacher: Floa
         nearest = among[np.argpartition(-(teacher[rows[:ANCHORS]] @ near), some - 1, axis=1)[:, :some]]
         rows = random.permutation(np.union1d(nearest, rows))[: len(rows)]
         first, second = (1 - momentum ** (number + 1) for momentum in MOMENTA)
-        for at, change in enumerate(_changes(*learned, counts[rows], teacher[rows], center)):
+        for at, change in enumerate(
+            _changes(learned[0], learned[1], counts[rows], teacher[rows] - center, teacher[rows])
+        ):
             means[at] += (1 - MOMENTA[0]) * (change - means[at])
             squares[at] += (1 - MOMENTA[1]) * (change * change - squares[at])
             rate = RATES[at] * (1 - number / steps)
@@ -128,15 +130,15 @@ def _matched(words: Float32, axes: Float32, counts: sp.csr_matrix, teacher: Floa
 
 
 def _changes(
-    words: Float32, axes: Float32, counts: sp.csr_matrix, teacher: Float32, center: Float32
+    words: Float32, axes: Float32, counts: sp.csr_matrix, centered: Float32, teacher: Float32
 ) -> tuple[Float32, Float32]:
     """Return the gradients of the divergence of a batch by words and axes, float32 [V, d] and [n, d]."""
-    (sums, long), (aims, far) = _units(counts @ words), _units((teacher - center) @ axes)
+    (sums, long), (aims, far) = _units(counts @ words), _units(centered @ axes)
     surplus = (_softmax(sums @ aims.T) - _softmax(teacher @ teacher.T)) / (len(teacher) * TEMPERATURE)
     of_sums, of_aims = surplus @ aims, surplus.T @ sums
     of_sums = (of_sums - sums * (sums * of_sums).sum(axis=1, keepdims=True)) / long
     of_aims = (of_aims - aims * (aims * of_aims).sum(axis=1, keepdims=True)) / far
-    return np.asarray(counts.T @ of_sums), (teacher - center).T @ of_aims
+    return np.asarray(counts.T @ of_sums), centered.T @ of_aims
 
 
 def _units(vectors: Float32) -> tuple[Float32, Float32]:
