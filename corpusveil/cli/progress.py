@@ -88,7 +88,6 @@ class _TwoLines(Progress):
     second = ""
 
     def get_renderables(self) -> Iterable[RenderableType]:
-        """Yield the bar, and the line once there is one."""
         yield from super().get_renderables()
         if self.second:
             yield Text(self.second)

@@ -20,7 +20,6 @@ _LONGEST_FOLDER = 64
 
 
 def context() -> BaseContext:
-    """Return the multiprocessing context that starts workers."""
     if sys.platform != "linux" or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_FOLDER:
         return multiprocessing.get_context("spawn")
     forking = multiprocessing.get_context("forkserver")

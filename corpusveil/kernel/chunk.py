@@ -62,7 +62,6 @@ class Chunk:
         return chosen
 
     def draws(self, picked: Picked, key: DrawKey) -> Draws:
-        """Return the draws of some of the tokens."""
         return Draws(key, self.tags, picked.documents, picked.positions)
 
 

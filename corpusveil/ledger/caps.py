@@ -83,7 +83,6 @@ class Spending:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the units, each once."""
         return tuple(dict.fromkeys(unit.column for unit in self.units if unit.column is not None))
 
     def reading(self, columns: Columns) -> Columns:

@@ -155,7 +155,6 @@ class EntryStore:
 
     @property
     def secret(self) -> bytes:
-        """The key of fingerprints and digests."""
         secret = files.read_bytes(self.address(SECRET))
         if len(secret) != SECRET_BYTES:
             raise SettingError(

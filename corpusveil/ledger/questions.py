@@ -149,7 +149,6 @@ class Books:
         return Most(largest.nats, largest.unit, sum(most.over for most in ranges))
 
     def over(self, cap: int) -> frozenset[uuid.UUID]:
-        """Return the units that have spent more than a cap."""
         units: set[uuid.UUID] = set()
         for _ in self._sums():
             rows = self._db.execute(f"SELECT unit FROM sums WHERE nats > {cap}::HUGEINT").fetchall()
@@ -157,7 +156,6 @@ class Books:
         return frozenset(units)
 
     def totals(self) -> list[int]:
-        """Return the nats of each unit, in parts of 1e-9, ascending."""
         totals: list[int] = []
         for _ in self._sums():
             totals += (int(nats) for (nats,) in self._db.execute("SELECT nats FROM sums").fetchall())

@@ -269,7 +269,6 @@ class LedgerCheck(Shown):
 
     @property
     def verdict(self) -> str:
-        """The result of the check, in one line."""
         if self.differences:
             differences = several(len(self.differences), "difference")
             return f"{self.url}: {differences}; it is damaged, or more was spent than it says."

@@ -227,7 +227,6 @@ class ExponentialRows:
         return int(self.ready.sum()) * self.blocks.blocks * 8 + self.ready.size * 49
 
     def build(self, ids: npt.NDArray[Any]) -> None:
-        """Build the rows of these words, unless they exist."""
         missing = ids[~self.ready[ids]]
         if not missing.size:
             return

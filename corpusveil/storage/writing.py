@@ -62,7 +62,6 @@ class ShardFile(contextlib.ExitStack):
             self._writer.end_block()
 
     def finish(self) -> None:
-        """Write the end of the file."""
         if self._row % BLOCK_ROWS:
             self._writer.end_block()
         self._writer.close()
