@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from corpusveil.choices import Separator
 from corpusveil.errors import OF_DATA, BadShardsError, BadValueError
-from corpusveil.storage import compression, files, formats
+from corpusveil.storage import compression, disk, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
 
@@ -182,9 +182,11 @@ class KeyedReader(compression.CountingReader):
         return 0.0 if self._ended or not size else min(1.0, self.taken / size)
 
     def digest(self) -> str:
-        """Read the rest, and return the digest of the whole file, hexadecimal."""
+        """Read the rest, and return the digest of the whole file, hexadecimal. Raises WorkError if it has changed."""
         while not self._ended and self.read(RAW_BYTES):
             pass
+        if isinstance(raw := getattr(self._file, "raw", None), disk.LocalFile):
+            raw.refuse_changed()
         return self._state.hexdigest()
 
     def whole(self) -> IO[bytes]:
