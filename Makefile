@@ -11,7 +11,7 @@ TEXT ?= ../shared/data/open-en
 WORK ?= .tools/space-en-work
 CHECKED := api budget cli contracts golden language mechanisms sampling spaces text transforms
 # Several processes of tests on few cores: threads of OpenBLAS would wait for one another in busy loops.
-PARALLEL = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+PARALLEL = OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 TESTED := not faults and not engines and not site and not packaged and not stores and not nightly
 
 unexport PYTHONDONTWRITEBYTECODE # with it, each process of tests compiles and rewrites all of them again

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from attacks.attempt import Attempt
 
-NAMES = ("matrices", "samples", "documents", "passages", "planted", "histories", "interleavings")
+NAMES = ("matrices", "documents", "passages")
 BEGIN, END = "<!-- attacks: written by make attacks -->", "<!-- end of attacks -->"
 
 

@@ -18,7 +18,7 @@ from corpusveil.spaces import Space
 EPSILONS = (1e-6, 0.1, 0.5, 1.0, 2.0, 5.0, 20.0, 1000.0)
 ROUNDING = 1e-9
 SAMPLED = {"vickrey-cmp", "vickrey-mahalanobis"}
-"""Mechanisms without a law in any dimension; ``samples`` attacks them."""
+"""Mechanisms without a law in any dimension: tests audit samples of them."""
 Floats = npt.NDArray[np.float64]
 
 

@@ -10,7 +10,6 @@ import itertools
 import json
 import random
 import re
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -19,11 +18,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 import corpusveil as cv
-from benchmarks import inputs, ledger
+from benchmarks import inputs
 from corpusveil.storage import files, formats
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 
@@ -87,38 +84,6 @@ def cmp_numpy(at: str, epsilon: float, tokens: int) -> Callable[[str], dict[str,
     return run
 
 
-def exponential_numpy(at: str, epsilon: float, tokens: int, words: int) -> Callable[[str], dict[str, Any]]:
-    """Replace words by the exponential mechanism on Euclidean distances in float32 NumPy: a row for each word."""
-    vectors = cv.load_space(at).vectors.astype(np.float32)
-    squares = (vectors**2).sum(1)
-    asked, rng = ids(tokens, words), np.random.default_rng(0)
-
-    def run(_: str) -> dict[str, Any]:
-        out = np.empty_like(asked)
-        order = np.argsort(asked, kind="stable")
-        for places in np.split(order, np.flatnonzero(np.diff(asked[order])) + 1):
-            word = asked[places[0]]
-            distances = np.sqrt(np.maximum(squares + squares[word] - 2 * (vectors @ vectors[word]), 0))
-            weights = np.cumsum(np.exp(-epsilon / 2 * distances), dtype=np.float64)
-            out[places] = np.searchsorted(weights, rng.random(places.size) * weights[-1])
-        return {"items": tokens}
-
-    return run
-
-
-def products(vectors: str) -> Callable[[str], dict[str, Any]]:
-    """Multiply the vectors of a tenth of all words by all, in float32 NumPy, and find the largest of each row."""
-    values = cv.read_vectors(vectors).vectors.astype(np.float32)
-    tenth = len(values) // 10
-
-    def run(_: str) -> dict[str, Any]:
-        for first in range(0, tenth, BLOCK):
-            (values[first : min(first + BLOCK, tenth)] @ values.T).argmax(1)
-        return {"items": tenth}
-
-    return run
-
-
 def counter(shards: list[str]) -> Callable[[str], dict[str, Any]]:
     """Count 1- to 3-grams of the first documents by ``collections.Counter``."""
 
@@ -132,22 +97,6 @@ def counter(shards: list[str]) -> Callable[[str], dict[str, Any]]:
                 for n in (1, 2, 3):
                     counts.update(zip(*(found[i:] for i in range(n)), strict=False))
         return {"items": words}
-
-    return run
-
-
-def grouped(documents: int) -> Callable[[str], dict[str, Any]]:
-    """Sum what two releases spend on each unit by PyArrow, in memory, once for each cap."""
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        ledger.prepare(folder, str(documents), "1")
-        ledger.measure(folder, ledger.ENTRY)
-        rows = pa.concat_tables(pq.read_table(f"{folder}/{name}") for name in ("before.parquet", "entry"))
-        rows = rows.set_column(0, "unit", rows["unit"].cast(pa.binary(16)))  # PyArrow groups by no UUID
-
-    def run(_: str) -> dict[str, Any]:
-        for _cap in ledger.CAPS:
-            rows.group_by("unit").aggregate([("total", "sum"), ("ldp", "sum")])
-        return {}
 
     return run
 
@@ -199,10 +148,7 @@ def nearest_numpy(pieces: int, points: int, neighbors: int) -> Callable[[str], d
 KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "standard copy": standard_copy,
     "cmp, NumPy": cmp_numpy,
-    "exponential, NumPy": exponential_numpy,
-    "products": products,
     "counter": counter,
-    "grouped": grouped,
     "substituting": substituting,
     "nearest, NumPy": nearest_numpy,
 }

@@ -4,8 +4,6 @@
 start-up is not included.
 """
 
-import json
-import os
 import statistics
 import subprocess
 import sys
@@ -17,17 +15,13 @@ from typing import Any
 
 from benchmarks import inputs, job
 from benchmarks.figures import Clock, Row, Run, Side
-from benchmarks.report import RESULTS, Skipped, Table, load, machine, show
-from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.score import score_counts
-from corpusveil.jobs.local import Local
+from benchmarks.report import RESULTS, Table, load, machine, show
 
 ROUNDS = 1 if inputs.SMALLEST else 3
-TOKENS, ROW_TOKENS, ROW_WORDS = (64, 100, 20) if inputs.SMALLEST else (8_192, 100_000, 500)
-SHARDS_OF_TWO, SHARDS_COUNTED = (2, 1) if inputs.SMALLEST else (4, 2)
-DOCUMENTS = 100 if inputs.SMALLEST else 100_000
-EPSILON, ROW_EPSILON = 10.0, 5.0
-CMP, NUMPY = "cmp, NumPy", "float32 NumPy"
+TOKENS = 64 if inputs.SMALLEST else 8_192
+SHARDS_OF_TWO = 2 if inputs.SMALLEST else 4
+EPSILON = 10.0
+NUMPY = "float32 NumPy"
 
 
 @dataclass(frozen=True)
@@ -68,21 +62,13 @@ def measure() -> Run:
     rows: list[Row] = []
     skipped: dict[str, str] = {}
     for group in GROUPS:
-        try:
-            for planned in group():
-                try:
-                    rows.append(one(planned))
-                except subprocess.CalledProcessError:
-                    skipped[planned.name] = "its process failed; its last words are above."
-                    continue
-                print(f"{time.perf_counter() - began:4.0f} s  {rows[-1].name}", file=sys.stderr, flush=True)
-                if planned.name == CMP:
-                    try:
-                        rows.append(beside_peer(rows[-1]))
-                    except Skipped as reason:
-                        skipped["cmp beside a peer"] = str(reason)
-        except Skipped as reason:
-            skipped[group.__name__] = str(reason)
+        for planned in group():
+            try:
+                rows.append(one(planned))
+            except subprocess.CalledProcessError:
+                skipped[planned.name] = "its process failed; its last words are above."
+                continue
+            print(f"{time.perf_counter() - began:4.0f} s  {rows[-1].name}", file=sys.stderr, flush=True)
     return Run(
         version=2, when=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=machine(), load=before,
         minutes=(time.perf_counter() - began) / 60, data=inputs.origin(), rows=rows, skipped=skipped,
@@ -103,20 +89,6 @@ def one(planned: Planned) -> Row:
     return Row(name=planned.name, unit=planned.unit, clock=planned.clock, baseline=baseline, ours=mine)
 
 
-def beside_peer(row: Row) -> Row:
-    """Compare CMP with the figure of mldp-text that CORPUSVEIL_BENCH_PEERS (default: beside the project) keeps."""
-    folder = os.environ.get("CORPUSVEIL_BENCH_PEERS", inputs.ROOT.parent / "shared" / "bench" / "peers")
-    path = Path(folder, "results.json")
-    if not path.is_file():
-        raise Skipped("the peers' figures are not on this machine (CORPUSVEIL_BENCH_PEERS names their folder).")
-    asked = {"peer": "mldp-text", "mechanism": "multivariate_calibrated", "epsilon": EPSILON}
-    rows = json.loads(path.read_text(encoding="utf-8"))["measurements"]
-    kept = next(row for row in rows if asked.items() <= row.items() and row.get("lists", 1) == 1)["tokens_per_s"]
-    rate = max(kept["median"], kept["per_cpu_s"])
-    baseline = Side(what="mldp-text on 33,787 × 300 (kept figure)", items=1, seconds=[1 / rate])
-    return row.model_copy(update={"name": "cmp beside a peer", "baseline": baseline})
-
-
 def whole_jobs() -> Iterator[Planned]:
     """Mechanisms on lists, on one shard in several formats, and the copy as their baseline."""
     first = inputs.shards()[:1]
@@ -130,49 +102,29 @@ def whole_jobs() -> Iterator[Planned]:
         shards = first if suffix == ".json.gz" else [inputs.shard_in(suffix)]
         copied = {"kind": "copy", "shards": shards}
         yield Planned(f"ring-geometric, {suffix}", "words", {**ring, "shards": shards}, "plain copy", copied, words)
-    for name in ("rules", "names"):
-        spans = {"kind": "spans", "at": at, "shard": first[0]}
-        kernel = {**spans, "recognizer": ""}
-        yield Planned(f"spans: {name}", "words", {**spans, "recognizer": name}, "the kernel on the same", kernel)
     diffractor = {**ring, "mechanism": "diffractor-geometric"}
     yield Planned("diffractor-geometric, .json.gz", "words", diffractor, "ring-geometric", ring, words)
 
 
 def on_vectors() -> Iterator[Planned]:
-    """CMP, and mechanisms whose rows of weights are built when words occur."""
+    """CMP, which is not drawn from a list."""
     at = inputs.space()
-    rows = {"at": at, "epsilon": ROW_EPSILON, "tokens": ROW_TOKENS, "words": ROW_WORDS}
-    for name in ("santext", "tem"):
-        beside = {"kind": "exponential, NumPy", **rows}
-        yield Planned(f"{name}, with its rows", "tokens", {"kind": "replace", "name": name, **rows}, NUMPY, beside)
     cmp = {"kind": "replace", "at": at, "name": "cmp", "epsilon": EPSILON, "tokens": TOKENS, "words": inputs.WORDS}
     plain = {"kind": "cmp, NumPy", "at": at, "epsilon": EPSILON, "tokens": TOKENS}
-    yield Planned(CMP, "tokens", cmp, NUMPY, plain)
+    yield Planned("cmp, NumPy", "tokens", cmp, NUMPY, plain)
 
 
 def collocations() -> Iterator[Planned]:
-    """Counting, and tokenizing by collocations of the same text."""
-    first, counts = inputs.shards()[:1], str(inputs.work() / "bench-counts")
-    count_corpus(inputs.shards()[:SHARDS_COUNTED], counts, Local(), CountOptions(3, 2))
-    words, scored = inputs.words(first), str(inputs.work() / "bench-collocations")
-    score_counts(counts, scored, Local())
+    """Counting."""
+    first = inputs.shards()[:1]
     yield Planned(
         "count 1- to 3-grams", "words", {"kind": "count", "shards": first}, "collections.Counter",
-        {"kind": "counter", "shards": first}, words,
-    )  # fmt: skip
-    yield Planned(
-        "tokenize to collocations", "words", {"kind": "tokenize", "shards": first, "table": scored}, "plain copy",
-        {"kind": "copy", "shards": first}, words,
+        {"kind": "counter", "shards": first}, inputs.words(first),
     )  # fmt: skip
 
 
 def at_large() -> Iterator[Planned]:
-    """A space, two processes, a ledger."""
-    vectors = inputs.vectors()
-    yield Planned(
-        "space: read, list, save", "words", {"kind": "space", "vectors": vectors}, "all products, float32 NumPy",
-        {"kind": "products", "vectors": vectors},
-    )  # fmt: skip
+    """Two processes, a hook of logs, passages."""
     shards = inputs.shards()[:SHARDS_OF_TWO]
     alone = {"kind": "privatize", "at": inputs.space(), "shards": shards}
     words = inputs.words(shards)
@@ -187,10 +139,6 @@ def at_large() -> Iterator[Planned]:
     }
     plain = {"kind": "nearest, NumPy", **passages}
     yield Planned("passages of 100,000", "pieces", {"kind": "passages", **passages}, NUMPY, plain)
-    ledger = {"kind": "ledger", "documents": DOCUMENTS}
-    yield Planned(
-        "ledger: read, two verdicts", "documents", ledger, "sums by PyArrow", {**ledger, "kind": "grouped"}, DOCUMENTS
-    )
 
 
 GROUPS: tuple[Callable[[], Iterator[Planned]], ...] = (whole_jobs, on_vectors, collocations, at_large)

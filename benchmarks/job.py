@@ -22,22 +22,14 @@ import pyarrow as pa
 
 import corpusveil as cv
 from benchmarks import baselines, inputs
-from benchmarks import ledger as ledgers
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.jobs.local import Local
-from corpusveil.recognizers.registry import make
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.storage.documents import Documents
-from corpusveil.text.tokens import Tokenizer
-from corpusveil.text.word_table import WordTable
 from corpusveil.transforms.release.corpus import privatize_corpus
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 PASSAGE_EPSILON = 14.0
 """Nearly every piece is searched for."""
-DOCUMENTS = 4000
-"""As many texts of a shard are searched for spans."""
 
 WARM = ["The river rises in June; 12 of them (see www.example.org) don't – naïve qwzx!", ""] * 8
 """Text for warming up before the clock starts: every kind of token, and the first use of every library."""
@@ -46,12 +38,10 @@ WARM = ["The river rises in June; 12 of them (see www.example.org) don't – na�
 class Started:
     """A process that prepares one kind of work, then does it once per turn, with this many threads (0: unlimited)."""
 
-    def __init__(
-        self, kind: str, threads: int = 0, environment: dict[str, str] | None = None, **arguments: Any
-    ) -> None:
+    def __init__(self, kind: str, threads: int = 0, **arguments: Any) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "benchmarks.job", json.dumps({"kind": kind, **arguments})],
-            cwd=inputs.ROOT, env={**held_to(threads), **(environment or {})},
+            cwd=inputs.ROOT, env=held_to(threads),
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
         )  # fmt: skip
 
@@ -145,38 +135,6 @@ def count(shards: list[str]) -> Callable[[str], dict[str, Any]]:
     return run
 
 
-def tokenize(shards: list[str], table: str) -> Callable[[str], dict[str, Any]]:
-    """Prepare joining a shard's words to collocations (GST), from text to text."""
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        tokenize_corpus([warm_shard(folder)], f"{folder}/out", Local(), "gst", table)
-
-    def run(folder: str) -> dict[str, Any]:
-        tokenize_corpus(shards, f"{folder}/out", Local(), "gst", table)
-        return {}
-
-    return run
-
-
-def spans(at: str, shard: str, recognizer: str) -> Callable[[str], dict[str, Any]]:
-    """Prepare finding spans in texts of a shard, or where ``recognizer`` is empty, privatizing them by the kernel."""
-    with gzip.open(shard) as file:
-        texts = pa.array([json.loads(line)["text"] for line in file][:DOCUMENTS], pa.large_string())
-    kernel, words = inputs.release(at).kernel(), sum(len(text.as_py().split()) for text in texts)
-    vocabulary = kernel.mechanism.space.vocabulary
-    tokens = Tokenizer(WordTable.build(vocabulary.text, vocabulary.offsets)).tokenize(texts)
-    recognize = make(recognizer, kernel.mechanism.space) if recognizer else None
-
-    def run(_: str) -> dict[str, Any]:
-        for _time in range(5):
-            if recognize is not None:
-                recognize(tokens)
-            else:
-                kernel.privatize(Documents(texts, range(len(texts))))
-        return {"items": 5 * words}
-
-    return run
-
-
 def passages(pieces: int, points: int, neighbors: int) -> Callable[[str], dict[str, Any]]:
     """Return a call that draws passages for a number of pieces; their vectors and the store's are random."""
     rows, asked = baselines.random_rows(pieces), baselines.random_rows(points)
@@ -197,42 +155,13 @@ def masking(at: str) -> Callable[[str], dict[str, Any]]:
     return baselines.longest_wait(cv.masker(inputs.release(at)))
 
 
-def ledger(documents: int) -> Callable[[str], dict[str, Any]]:
-    """Prepare a ledger with one release and a second one planned; both are of all documents, each a unit."""
-    kept = tempfile.TemporaryDirectory(dir=inputs.work())
-    ledgers.prepare(kept.name, str(documents), "1")
-    ledgers.measure(kept.name, ledgers.ENTRY)
-
-    def run(_: str) -> dict[str, Any]:
-        for name in ledgers.CAPS:
-            ledgers.measure(kept.name, name)
-        return {}
-
-    return run
-
-
-def space(vectors: str) -> Callable[[str], dict[str, Any]]:
-    """Prepare nothing: reading vectors, ordering one greedy list, hashing and saving are all measured."""
-
-    def run(folder: str) -> dict[str, Any]:
-        built = cv.build_space(cv.read_vectors(vectors))
-        built.save(f"{folder}/space")
-        return {"items": len(built)}
-
-    return run
-
-
 KINDS: dict[str, Callable[..., Callable[[str], dict[str, Any]]]] = {
     "privatize": privatize,
     "copy": copy,
-    "space": space,
     "replace": replace,
     "count": count,
-    "tokenize": tokenize,
     "masking": masking,
-    "spans": spans,
     "passages": passages,
-    "ledger": ledger,
     **baselines.KINDS,
 }
 

@@ -1,7 +1,7 @@
 """Ledger and caps: time and memory of a release's verdict, by the number of units.
 
 A ledger has one release of this many documents, with the lengths of C4 (log-normal, 320 words on average), each a unit
-of its own or seven to a unit, and a second release is planned, with its accounts in files as a run's pass leaves them.
+of its own, and a second release is planned, with its accounts in files as a run's pass leaves them.
 ``entry`` makes the planned entry, and the other rows decide or show. Nothing is tokenized.
 """
 
@@ -47,15 +47,14 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     size = parser.parse_args(arguments).documents
     table = Table(
         f"Caps for {size:,} documents, one release in the ledger and one planned; one process of two threads",
-        ("what", "documents a unit", "wall s", "CPU s", "MiB", "C4: CPU hours"),
+        ("what", "wall s", "CPU s", "MiB", "C4: CPU hours"),
     )
-    for each in (1, 7):
-        with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-            apart("prepare", folder, str(size), str(each))  # in a process whose memory is not counted
-            for name in (ENTRY, *CAPS, SHOWN):
-                done = apart("measure", folder, name)
-                hours = round(done["cpu"] * C4 / size / 3600, 1)
-                table.rows.append((name, each, done["wall"], done["cpu"], done["memory"], hours))
+    with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
+        apart("prepare", folder, str(size))  # in a process whose memory is not counted
+        for name in (ENTRY, *CAPS, SHOWN):
+            done = apart("measure", folder, name)
+            hours = round(done["cpu"] * C4 / size / 3600, 1)
+            table.rows.append((name, done["wall"], done["cpu"], done["memory"], hours))
     table.notes.append("Memory is the most that the process held, the start of Python included.")
     return [table]
 
@@ -70,12 +69,12 @@ def apart(what: str, *arguments: str) -> dict[str, Any]:
     return measures
 
 
-def prepare(folder: str, documents: str, each: str) -> None:
+def prepare(folder: str, documents: str) -> None:
     """Make a ledger with one release in the folder, and the accounts of a second one of the same documents."""
     store = EntryStore.open(f"{folder}/ledger", UNITS)
     store.check(UNITS, begin=True)
     for seed, release in enumerate(("before", "planned")):
-        notes = _notes(folder, release, int(documents), int(each), seed)
+        notes = _notes(folder, release, int(documents), seed)
         if release == "before":
             with connected(folder) as connection:
                 entry = write_entry(connection, notes, 0, about(release), f"{folder}/before.parquet")
@@ -89,10 +88,10 @@ def about(release: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _notes(folder: str, release: str, documents: int, each: int, seed: int) -> list[str]:
+def _notes(folder: str, release: str, documents: int, seed: int) -> list[str]:
     paths = []
     lengths, noise = np.random.default_rng(1), np.random.default_rng(seed)
-    units = np.random.default_rng(2).integers(0, 256, (documents // each + 1, 16), np.uint8)
+    units = np.random.default_rng(2).integers(0, 256, (documents, 16), np.uint8)
     for first in range(0, documents, OF_A_NOTE):
         size = min(OF_A_NOTE, documents - first)
         tokens = np.maximum(lengths.lognormal(math.log(WORDS) - 0.5, 1.0, size), 20).astype(np.int64)

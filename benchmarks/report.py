@@ -1,9 +1,7 @@
 """Tables as in docs/figures.md, with the load of the machine during the measurement."""
 
-import json
 import os
 import platform
-import time
 from dataclasses import dataclass, field
 from importlib import metadata
 from pathlib import Path
@@ -35,21 +33,13 @@ def machine() -> str:
 
 @dataclass
 class Table:
-    """Figures by row, and sentences below them. ``targets`` says of each whether it was met."""
+    """Figures by row, and sentences below them."""
 
     title: str
     columns: tuple[str, ...]
     rows: list[tuple[Any, ...]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    targets: dict[str, bool] = field(default_factory=dict)
     load_before: str = field(default_factory=load)
-
-    @property
-    def met(self) -> bool:
-        return all(self.targets.values())
-
-    def target(self, words: str, *, met: bool) -> None:
-        self.targets[words] = bool(met)
 
     def __str__(self) -> str:
         cells = [self.columns, *(tuple(show(value) for value in row) for row in self.rows)]
@@ -59,8 +49,7 @@ class Table:
             for row in cells
         ]
         lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
-        said = [f"{'PASS' if met else 'FAIL'}: {words}" for words, met in self.targets.items()]
-        said += [*self.notes, f"Load average before {self.load_before}; after {load()} (1 and 5 minutes)."]
+        said = [*self.notes, f"Load average before {self.load_before}; after {load()} (1 and 5 minutes)."]
         return "\n".join([f"## {self.title}", "", *lines, "", *(f"* {sentence}" for sentence in said)])
 
 
@@ -73,11 +62,3 @@ def show(value: Any) -> str:
     if abs(value) >= 1e6:
         return f"{value / 1e6:.2f} M"
     return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.3g}"
-
-
-def save(name: str, tables: list[Table]) -> None:
-    """Keep the figures unrounded, for comparing runs."""
-    RESULTS.mkdir(exist_ok=True)
-    said: dict[str, Any] = {"when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), "machine": machine()}
-    said["tables"] = [vars(table) for table in tables]
-    (RESULTS / f"{name}.json").write_text(json.dumps(said, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -2,24 +2,28 @@
 
 import functools
 import itertools
-import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from scipy import stats
 
 import corpusveil as cv
-from benchmarks import contextual, inputs
+from benchmarks import inputs
+from corpusveil.collocations.count import CountOptions, count_corpus
+from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
+from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.rows import Columns
 from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
+from corpusveil_evaluate.readers.ngrams.modelling import load_model
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.statistics.similarity import cosine
 from corpusveil_evaluate.statistics.words_back import flipped, words_back
@@ -36,18 +40,10 @@ TASKS = {
     "film": ("200 sentences of gensim's package", ("label",)),
 }
 """Titles and labels. RTE has pairs, and no label that a classifier of words can learn."""
-SIZES = {
-    "quick": {
-        "sst2": (2000, 872), "ag_news": (700, 700), "blog_authors": (1000, 450), "rte": (0, 277), "imdb": (0, 300)
-    },
-    "smallest": {"film": (0, 200)},
-    "full": {
-        "sst2": (6000, 872), "ag_news": (4000, 2000), "blog_authors": (2100, 450), "rte": (2490, 277), "imdb": (0, 1500)
-    },
-}  # fmt: skip
+SIZES = {"sst2": (2000, 872), "ag_news": (700, 700), "blog_authors": (1000, 450), "rte": (0, 277), "imdb": (0, 300)}
 """Rows to train on and to test on."""
-BEGINNING = {"quick": 60, "full": 0, "smallest": 60}
-"""The most words of a text, 0 for all; blogs are long."""
+BEGINNING = 60
+"""The most words of a text; blogs are long."""
 WEIGHT = 1e-3
 """Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
 SIMILAR_BY = "GloVe vectors, 25 dimensions"
@@ -73,24 +69,23 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Texts, and for each label the task to learn it; the last ``pairs`` texts are the second of pairs."""
+    """Texts, and for each label the task to learn it."""
 
     texts: list[str]
     labels: dict[str, LabelledTexts]
-    pairs: int = 0
 
 
 @functools.cache
-def sampled(name: str, size: str) -> Sample:
+def sampled(name: str) -> Sample:
     """Return some rows to train on and to test on, drawn by a fixed seed."""
     if name == "film":
         return films()
-    shared, (train, test) = inputs.data(), SIZES[size][name]
+    shared, (train, test) = inputs.data(), SIZES[name]
     assert shared is not None
     rng = np.random.default_rng(0)
 
     def begun(texts: Sequence[str]) -> list[str]:
-        return [" ".join(text.split()[: BEGINNING[size] or None]) for text in texts]
+        return [" ".join(text.split()[:BEGINNING]) for text in texts]
 
     if name == "imdb":
         texts = held_out("imdb")
@@ -106,7 +101,7 @@ def sampled(name: str, size: str) -> Sample:
         label: LabelledTexts(texts, [str(value) for value in rows[label].to_pylist()], None, name, split)
         for label in TASKS[name][1]
     }
-    return Sample([*texts, *pairs], labels, len(pairs))
+    return Sample([*texts, *pairs], labels)
 
 
 def films() -> Sample:
@@ -133,23 +128,18 @@ def held_out(source: str) -> list[str]:
 
 
 def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: float, drawn: list[str]) -> list[str]:
-    denoiser = Denoiser(law, cv.Budget(epsilon), policy, contextual.model(), Search(margin=margin))
+    denoiser = Denoiser(law, cv.Budget(epsilon), policy, load_model("en"), Search(margin=margin))
     return denoiser.readable(drawn)
 
 
 def figures(sample: Sample, texts: list[str], space: Space) -> dict[str, float]:
     """Return the figures of private texts that need no classifier."""
-    out = {
+    return {
         "back": words_back(sample.texts, texts, content_words(space))[0],
-        "similarity": float(np.mean(cosine(sample.texts, texts, independent(False)))),
-        "weighted": float(np.mean(cosine(sample.texts, texts, independent(True)))),
-        "attested": contextual.attested(texts),
+        "weighted": float(np.mean(cosine(sample.texts, texts, independent()))),
+        "attested": attested(texts),
         "flips": flipped(sample.texts, texts),
     }
-    if sample.pairs:
-        pairs = [alike(some, sample.pairs) for some in (sample.texts, texts)]
-        out["STS"] = float(stats.spearmanr(*pairs).statistic)
-    return out
 
 
 def learned(sample: Sample, texts: list[str], originals: dict[str, Remembered]) -> dict[str, list[bool]]:
@@ -167,34 +157,47 @@ def learned(sample: Sample, texts: list[str], originals: dict[str, Remembered]) 
     return out
 
 
-def alike(texts: list[str], pairs: int) -> Any:
-    """Return the similarity of the two texts of each pair; float64."""
-    return cosine(texts[:-pairs], texts[-pairs:], independent(True))
-
-
 @functools.lru_cache(maxsize=2)
 def content_words(space: Space) -> frozenset[str]:
     return frozenset(itertools.compress(space.vocabulary.words, content_weights(space)))
 
 
 @functools.cache
-def independent(weighted: bool) -> AveragedVectors:
-    """Return averaged vectors from which no space here is made; ``weighted`` against frequency."""
+def independent() -> AveragedVectors:
+    """Return averaged vectors, weighted against frequency, from which no space here is made."""
     shared = inputs.data()
     vectors = cv.read_vectors(
         str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz") if shared else inputs.vectors()
     )
-    values = vectors.vectors
-    if weighted:
-        counts = contextual.counts_of(vectors.words)
-        share = counts / counts.sum()
-        values = ((values - share @ values) * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
+    counts = counts_of(vectors.words)
+    share = counts / counts.sum()
+    values = vectors.vectors - share @ vectors.vectors
+    values = (values * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
     space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
-    return AveragedVectors(space, centered=not weighted, of=SIMILAR_BY)
+    return AveragedVectors(space, centered=False, of=SIMILAR_BY)
 
 
-def interval(values: Sequence[float], digits: int = 3) -> str:
-    if len(values) < 2:
-        return f"{values[0]:,.{digits}f}"
-    half = float(stats.t.ppf(0.975, len(values) - 1)) * float(np.std(values, ddof=1)) / math.sqrt(len(values))
-    return f"{np.mean(values):,.{digits}f} ± {half:.{digits}f}"
+def counts_of(words: Sequence[str]) -> npt.NDArray[np.float64]:
+    """Return how often words stand in public text, float64 [k]; 1 for a word that ``en`` lacks."""
+    whole = cv.load_space("en")
+    return np.append(np.asarray(whole.counts, np.float64), 1.0)[whole.vocabulary.ids(list(words), len(whole))]
+
+
+@functools.cache
+def pairs_of_others() -> frozenset[str]:
+    """Return the pairs of adjacent words of other text than the model's."""
+    folder = str(inputs.work() / "utility-reader")
+    if not is_artifact(folder):
+        count_corpus(inputs.shards()[-1:], folder, Local(), CountOptions(3, 2))
+    grams = pq.read_table(f"{folder}/ngrams")
+    return frozenset(grams.filter(pc.equal(grams["n"], 2))["ngram"].to_pylist())
+
+
+def attested(texts: list[str]) -> float:
+    """Return the share of adjacent words that are adjacent in other public text, too."""
+    known, found, whole = pairs_of_others(), 0, 0
+    for text in texts:
+        for piece in re.split(r"[^\w\s'’-]+", text.lower()):
+            pairs = [" ".join(pair) for pair in itertools.pairwise(piece.split())]
+            whole, found = whole + len(pairs), found + sum(pair in known for pair in pairs)
+    return found / max(1, whole)

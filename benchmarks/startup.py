@@ -1,52 +1,16 @@
-"""What the first calls of a process cost, and a small job on each engine, all its processes together."""
+"""What the first calls of a process cost."""
 
-import ctypes
-import gzip
-import itertools
 import os
-import resource
-import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
-import time
-from pathlib import Path
+from collections.abc import Sequence
 
-from benchmarks import cluster, inputs
-from benchmarks.report import Skipped, Table
+from benchmarks import inputs
+from benchmarks.report import Table
 
-ROUNDS, SHARDS, DOCUMENTS = (1, 2, 5) if inputs.SMALLEST else (3, 4, 100)
-ENGINES = (("local", 1), ("local", 2), *(() if inputs.SMALLEST else (("spark", 2), ("beam", 1))))
-_SUBREAPER = 36
-"""Of Linux' prctl: what orphans of the runs become children of, Spark's Java among them."""
-
-
-def run() -> list[Table]:
-    if sys.platform != "linux":
-        raise Skipped("processor time of all processes of a run is told on Linux only")
-    ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
-    table = Table(
-        f"A job on {SHARDS} shards of {DOCUMENTS} documents: CPU seconds of all its processes, medians of {ROUNDS}",
-        ("work", "engine", "workers", "CPU s", "wall s"),
-    )
-    with tempfile.TemporaryDirectory(dir=inputs.work()) as name:
-        folder = Path(name)
-        (folder / "in").mkdir()
-        with gzip.open(inputs.shards()[0], "rb") as file:
-            for number in range(SHARDS):
-                rows = b"".join(itertools.islice(file, DOCUMENTS))
-                (folder / "in" / f"{number}.json.gz").write_bytes(gzip.compress(rows, 1, mtime=0))
-        privatize = ("--space", inputs.space(), "--mechanism", "ring-geometric", "--epsilon", "1")
-        for work, options in {"privatize": (*privatize, "--key", inputs.key()), "count": ()}.items():
-            call = [work, str(folder / "in"), *options]
-            _once([*call, *_on("local", 1)], folder)  # which compiles
-            for engine, workers in ENGINES:
-                walls, cpus = zip(*(_once([*call, *_on(engine, workers)], folder) for _ in range(ROUNDS)), strict=True)
-                table.rows.append((work, engine, workers, statistics.median(cpus), statistics.median(walls)))
-    return [_first_use(), table]
-
-
+ROUNDS = 1 if inputs.SMALLEST else 3
 PROGRAM = """
 import os, time
 marks = [("start of Python", 0.0)]
@@ -69,7 +33,7 @@ for (stage, after), (_, before) in zip(marks[1:], marks):
 """
 
 
-def _first_use() -> Table:
+def run(_: Sequence[str] = ()) -> list[Table]:
     """Measure the first calls of a process, where numba has no loop of the package compiled, and where it has all."""
     spent: dict[str, list[list[float]]] = {}
     for number in range(ROUNDS + 1):
@@ -90,29 +54,4 @@ def _first_use() -> Table:
     totals = [sum(ways[0][number] for ways in spent.values()) for number in range(ROUNDS)]
     once = sum(ways[1][0] for ways in spent.values())
     table.rows.append(("together", statistics.median(totals), min(totals), max(totals), once))
-    return table
-
-
-def _on(engine: str, workers: int) -> list[str]:
-    return ["--engine", engine, *([] if engine == "beam" else ["--workers", str(workers)])]
-
-
-def _once(call: list[str], folder: Path) -> tuple[float, float]:
-    """Run a command line to the end of its last process; return its wall and processor seconds."""
-    kept = {name: value for name, value in cluster.environment().items() if name != "PYTHONDONTWRITEBYTECODE"}
-    before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(
-        [sys.executable, "-m", "corpusveil", *call, "--output", str(folder / "out"), "--progress", "none"],
-        cwd=inputs.ROOT, env={**kept, "PYTHONPATH": str(inputs.ROOT)}, capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    wall = time.perf_counter() - began
-    try:
-        while True:
-            os.waitpid(-1, 0)
-    except ChildProcessError:
-        after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    for path in folder.glob("out*"):
-        shutil.rmtree(path) if path.is_dir() else path.unlink()
-    if done.returncode:
-        raise Skipped(f"{' '.join(call[:2])} ended with {done.returncode}: {done.stderr.strip()[-300:]}")
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return [table]

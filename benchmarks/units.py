@@ -1,25 +1,30 @@
 """Words beside passages: what each keeps of a text, what comes back, how often its original is picked from a list.
 
-    python -m benchmarks utility --units [--store en "c4-like 100,000"] [--per document] [--epsilon 10] [--risk .5]
+    python -m benchmarks units [--store en FOLDER ...] [--task sst2 ...] [--per document] [--epsilon 10] [--risk .5]
 
-Words are those of the whole ``en``, at the epsilon that ``--risk`` chooses, as drawn and denoised. K of passages
-follows from the store's public figures. Cells are kept in the work folder.
+Words are those of the whole ``en``, at the epsilon that ``--risk`` chooses, as drawn and denoised. A store is ``en`` or
+one that ``corpusveil store`` made; K of passages follows from its public figures. Cells are kept in the work folder.
 """
 
 import argparse
+import dataclasses
 import functools
+import hashlib
 import itertools
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import orjson
+import pyarrow as pa
 
 import corpusveil as cv
-from benchmarks import inputs, stores
-from benchmarks.report import Table
-from benchmarks.sets import Linear, Sample, figures, learned, readable, sampled
+from benchmarks import inputs
+from benchmarks.report import Skipped, Table
+from benchmarks.sets import TASKS, Linear, Sample, figures, learned, readable, sampled
+from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.readers.ngrams.denoise import MARGIN
@@ -39,9 +44,36 @@ MEASURES = (
 Cell = dict[str, Any]
 
 
+def run(arguments: Sequence[str] = ()) -> list[Table]:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks units")
+    parser.add_argument("--task", nargs="+", choices=TASKS, default=list(TASKS)[:-1])
+    parser.add_argument("--keys", type=int, default=5)
+    parser.add_argument("--store", nargs="*", default=["en"])
+    parser.add_argument("--per", nargs="+", choices=PERS, default=PERS)
+    parser.add_argument("--epsilon", type=float, nargs="+", default=EPSILONS)
+    parser.add_argument("--risk", type=float, nargs="*", default=RISKS)
+    asked = parser.parse_args(list(arguments))
+    if inputs.SMALLEST:
+        asked.task, asked.keys, asked.epsilon, asked.risk = ["film"], 2, [10.0], [0.7]
+    elif (shared := inputs.data()) is None or not (shared / "tasks").is_dir():
+        raise Skipped("the shared data and its task sets are not on this machine.")
+    return [table(asked)]
+
+
+def key_of(name: str) -> cv.Key:
+    return cv.Key(hashlib.sha256(f"benchmark {name}".encode()).digest())
+
+
+def released(release: cv.PassageRelease, texts: Sequence[str]) -> list[str]:
+    """Return the released rows, without a run's check that the store does not have the texts."""
+    documents = Documents(pa.array(texts, pa.large_string()), [f" {row}" for row in range(len(texts))])
+    out: list[str] = dataclasses.replace(release, accept_overlap=True).kernel().privatize(documents)[0].to_pylist()
+    return out
+
+
 @functools.cache
-def originals(task: str, size: str) -> dict[str, Remembered]:
-    return {label: Remembered(Linear(), most=1) for label in sampled(task, size).labels}
+def originals(task: str) -> dict[str, Remembered]:
+    return {label: Remembered(Linear(), most=1) for label in sampled(task).labels}
 
 
 @functools.lru_cache(maxsize=1)
@@ -54,10 +86,10 @@ def epsilon_of(risk: float) -> float:
     return epsilon_at(word_law(), risk, cv.TextPolicy()).epsilon
 
 
-def add(cell: Cell, task: str, size: str, texts: list[str]) -> None:
+def add(cell: Cell, task: str, texts: list[str]) -> None:
     """Add the figures of one key; of which test texts are labeled right the number of keys."""
-    sample, space = sampled(task, size), word_law().space
-    right = learned(sample, texts, originals(task, size))
+    sample, space = sampled(task), word_law().space
+    right = learned(sample, texts, originals(task))
     found = figures(sample, texts, space) | {name: float(np.mean(each)) for name, each in right.items()}
     for name, value in found.items():
         cell["values"].setdefault(name, []).append(value)
@@ -76,19 +108,19 @@ def of_words(task: str, risk: float, asked: argparse.Namespace) -> list[Cell]:
     epsilon = epsilon_of(risk)
     cells: list[Cell] = [{"values": {}, "right": {}, "epsilon": epsilon} for _ in range(2)]
     for key in range(asked.keys):
-        both = by_words(sampled(task, asked.size).texts, task, epsilon, asked.key_of(str(key)))
+        both = by_words(sampled(task).texts, task, epsilon, key_of(str(key)))
         for cell, texts in zip(cells, both, strict=True):
-            add(cell, task, asked.size, texts)
+            add(cell, task, texts)
     return cells
 
 
 def of_passages(task: str, name: str, per: Any, epsilon: float, asked: argparse.Namespace) -> list[Cell]:
-    sample: Sample = sampled(task, asked.size)
-    law = cv.PassageExchange(stores.opened(name, per))
+    sample: Sample = sampled(task)
+    law = cv.PassageExchange(cv.load_store(name))
     cell: Cell = {"values": {}, "right": {}, "epsilon": epsilon, "neighbors": law.exchange(epsilon).neighbors}
     for key in range(asked.keys):
-        release = cv.PassageRelease(law, epsilon, per, key=asked.key_of(str(key)))
-        add(cell, task, asked.size, texts := stores.released(release, sample.texts))
+        release = cv.PassageRelease(law, epsilon, per, key=key_of(str(key)))
+        add(cell, task, texts := released(release, sample.texts))
         if not key:
             cell["values"]["picked"] = [texts_picked(release, sample.texts, texts).share]
     return [cell]
@@ -111,11 +143,11 @@ def cells_of(asked: argparse.Namespace) -> dict[tuple[str, ...], dict[str, Cell]
     rows: dict[tuple[str, ...], dict[str, Cell]] = {}
     for name, per in itertools.product(asked.store, asked.per):
         for epsilon, task in itertools.product(asked.epsilon, asked.task):
-            label = f"{asked.size}-{asked.keys}-{task}-{per}-{name}-{epsilon:g}"
+            label = f"{asked.keys}-{task}-{per}-{Path(name).name}-{epsilon:g}"
             cell, = kept(label, functools.partial(of_passages, task, name, per, epsilon, asked))  # fmt: skip
             rows.setdefault((per, name, f"{epsilon:g}"), {})[task] = cell
     for risk, task in itertools.product(asked.risk, asked.task):
-        label = f"{asked.size}-{asked.keys}-{task}-words-{epsilon_of(risk):.4g}"
+        label = f"{asked.keys}-{task}-words-{epsilon_of(risk):.4g}"
         pair = kept(label, functools.partial(of_words, task, risk, asked))
         for text, cell in zip(("drawn", "denoised"), pair, strict=True):
             rows.setdefault(("word", f"risk {risk:g}", text), {})[task] = cell
@@ -163,6 +195,3 @@ def targets(shown: Table, rows: dict[tuple[str, ...], dict[str, Cell]]) -> None:
                     f"{per}, {store}, {nats} nats: {task} {less.mean():+.3f} ± {error:.3f} against words denoised at "
                     "risk 0.5."
                 )
-
-
-__all__ = ["table"]

@@ -9,11 +9,11 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import InstallationError
+from corpusveil.errors import PackageError
 from corpusveil.ownership import refuse_others
 
 if numba.config.DISABLE_JIT:
-    raise InstallationError("NUMBA_DISABLE_JIT is set, and loops of corpusveil only run compiled; unset it.")
+    raise PackageError("NUMBA_DISABLE_JIT is set, and loops of corpusveil only run compiled; unset it.")
 if numba.config.CACHE_DIR and Path(numba.config.CACHE_DIR).exists():
     # Compiled loops are loaded from here and run: as trusted as the code, so as closed to others (NUMBA_CACHE_DIR).
     refuse_others(Path(numba.config.CACHE_DIR), link=True)

@@ -79,7 +79,6 @@ class Shown(abc.ABC):
         return self.card().text()
 
     def _repr_html_(self) -> str:
-        """Return the same for a notebook, every value escaped."""
         return f"<pre>{html.escape(repr(self))}</pre>"
 
 

@@ -28,7 +28,6 @@ class CorpusveilError(Exception):
     code: ClassVar[str]
 
     def __str__(self) -> str:
-        """Return the sentence."""
         text = super().__str__()
         return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
@@ -49,92 +48,30 @@ class WorkError(CorpusveilError, code="work-failed"):
 
 # A table: two lines a code.
 # fmt: off
-# The call: its settings, arguments and names.
-class BadValueError(UserError, code="wrong-value"):
-    """A setting or argument has a value that is not allowed."""
-class BadTypeError(UserError, code="wrong-type"):
-    """An argument has a type that the call does not take."""
-class ShapeError(UserError, code="wrong-shape"):
-    """Arrays or lists do not have the lengths or dimensions that are required."""
-class UnknownError(UserError, code="unknown-name"):
-    """No mechanism, engine, key, word or other object has this name or number."""
-class UnsetError(UserError, code="missing-setting"):
-    """A setting, argument or environment variable that this call needs is missing."""
-class ConflictError(UserError, code="conflicting-settings"):
-    """Two settings contradict each other, or a setting does not apply to the choice that was made."""
-class NoGuaranteeError(UserError, code="no-guarantee"):
-    """The choice has no guarantee; choose another, or accept that explicitly."""
-class SecretError(UserError, code="unusable-key"):
-    """A secret cannot be read, is not random bytes of the right length, or is open to other users."""
+class SettingError(UserError, code="wrong-setting"):
+    """A setting, argument, name or key is missing, has a value that is not allowed, or contradicts another."""
 class PackageError(UserError, code="missing-package"):
-    """A package or program that this call needs is not installed, or cannot be loaded."""
-# Places: addresses, rights, and what is there already.
-class NoFileError(UserError, code="missing-file"):
-    """There is no file or folder at this address, or a file that it should contain is missing."""
-class NotMadeError(UserError, code="missing-artefact"):
-    """There is no space, count, table, release or ledger here, or some of its files are missing."""
+    """A package or program that this call needs is not installed, or does not work."""
+class MissingError(UserError, code="missing-file"):
+    """There is no file, folder, space, count, table, release or ledger at this address, or a part of it is missing."""
 class AddressError(UserError, code="unusable-address"):
-    """The file at this address cannot be opened, read or written, or its name or kind is not usable."""
-class AccessError(UserError, code="no-permission"):
-    """Rights or valid credentials for this address are missing."""
-class TrustError(UserError, code="untrusted-file"):
-    """Other users can write to a file that would be trusted."""
-class OverlapError(UserError, code="overlapping-paths"):
-    """Input, output and private files overlap."""
-class InUseError(UserError, code="output-in-use"):
-    """The place of the output already has other contents."""
+    """The address cannot be used: its name, the rights for it, or what is there already."""
 class ChangedError(UserError, code="input-changed"):
     """An input or artifact is not the one that the work was started with, or that was released."""
-# Content: files, rows and columns, artifacts.
-class FormatError(UserError, code="wrong-format"):
-    """A file has a format that is not read here, or the files have several formats."""
-class BadFileError(UserError, code="damaged-file"):
-    """A file is cut short, or its contents do not match its format."""
-class ArtefactError(UserError, code="damaged-artefact"):
-    """A space, counts, a table, a model or tokens are inconsistent; make them again."""
-class BadRecordError(UserError, code="damaged-record"):
-    """A record, manifest or ledger entry is damaged, and its contents are not guessed."""
+class DataError(UserError, code="unsuitable-data"):
+    """A file, row or column of the data cannot be used; the other shards can."""
+class ArtifactError(UserError, code="damaged-artifact"):
+    """A space, count, table, model, record, manifest or ledger entry is damaged, and its contents are not guessed."""
 class VersionError(UserError, code="other-version"):
     """The file or the worker needs another version of corpusveil or Python."""
-class MismatchError(UserError, code="mismatch"):
-    """Two arguments do not belong together, or an argument is of another kind."""
-class ColumnError(UserError, code="wrong-column"):
-    """A column or field is missing, is named twice, or has the wrong type."""
-class BadRowError(UserError, code="bad-row"):
-    """A row, line or id cannot be used; the sentence names it."""
-class DataError(UserError, code="unsuitable-data"):
-    """The data are sound but too few, empty, or such that the requested result is not defined for them."""
-class SizeError(UserError, code="too-large"):
-    """The data are larger than can be held or sent."""
 class CapError(UserError, code="cap-exceeded"):
     """A privacy unit would have spent more than the ledger's cap; nothing was released."""
 
     over: frozenset[uuid.UUID] = frozenset()
     """The fingerprints of all such units in the ledger."""
-# Work that failed.
-class OtherRunError(WorkError, code="other-run"):
-    """Another run is in progress in this folder; nothing was done."""
-class EngineError(WorkError, code="engine-failed"):
-    """Spark, Beam or a worker process failed; finished work is kept."""
-class StoreError(WorkError, code="store-failed"):
-    """A disk or store could not read or write; run again."""
-class ChangedMeanwhileError(WorkError, code="changed-meanwhile"):
-    """A file changed while it was read; run again."""
-class UnfinishedError(WorkError, code="unfinished-work"):
-    """Part of the work was not done; run again."""
-class ReleaseDiffersError(WorkError, code="release-differs"):
-    """The files of a release are not those that its manifest lists, or the manifest has another digest."""
-class NotMetError(WorkError, code="not-met"):
-    """A release, or a table made of one, does not claim what was required of it."""
-class LedgerDiffersError(WorkError, code="ledger-differs"):
-    """More was spent than the ledger says."""
-class InstallationError(WorkError, code="broken-installation"):
-    """A package is installed but does not work, or is incomplete."""
+class DiffersError(WorkError, code="differs"):
+    """A release, its manifest or a ledger does not say what was required or what was recorded."""
 # fmt: on
-
-
-OF_DATA = (FormatError, BadFileError, ColumnError, BadRowError, DataError, SizeError)
-"""Faults in the data of a shard: the other shards can still be used. Any other error ends the work."""
 
 
 class BadShardsError(UserError, code="bad-shards"):
@@ -156,10 +93,8 @@ GO_ON = "Finished work is kept; run the same command again."
 KILLED = "A worker process was killed"
 
 
-def worker_killed() -> EngineError:
-    return EngineError(
-        f"{KILLED} (perhaps it ran out of memory). {GO_ON.removesuffix('.')}, perhaps with fewer workers."
-    )
+def worker_killed() -> WorkError:
+    return WorkError(f"{KILLED} (perhaps it ran out of memory). {GO_ON.removesuffix('.')}, perhaps with fewer workers.")
 
 
 def either(choices: Iterable[object]) -> str:
@@ -195,16 +130,16 @@ def listed(names: Iterable[object]) -> str:
     return ", ".join(shown) + (f" and {left:,} more" if shown and left else columns if left else "")
 
 
-def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> BadValueError:
-    return BadValueError(f"{setting} = {value!r}: choose {either(choices)}.")
+def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> SettingError:
+    return SettingError(f"{setting} = {value!r}: choose {either(choices)}.")
 
 
-def below_least(setting: str, value: float, least: float) -> BadValueError:
-    return BadValueError(f"{setting} = {value}: give at least {least}.")
+def below_least(setting: str, value: float, least: float) -> SettingError:
+    return SettingError(f"{setting} = {value}: give at least {least}.")
 
 
-def of_other_type(setting: str, value: object, needed: str) -> BadTypeError:
-    return BadTypeError(f"{setting}: give {needed}, not a value of type {type(value).__name__}.")
+def of_other_type(setting: str, value: object, needed: str) -> SettingError:
+    return SettingError(f"{setting}: give {needed}, not a value of type {type(value).__name__}.")
 
 
 def nearest(name: object, known: Iterable[str]) -> str:
@@ -228,16 +163,16 @@ def existing(name: object, columns: Iterable[object]) -> str:
     return listing + (nearest(name, names if named else ()) or ".")
 
 
-def no_column(name: object, columns: Iterable[object]) -> ColumnError:
-    return ColumnError(f"{name}: there is no such column{existing(name, columns)}")
+def no_column(name: object, columns: Iterable[object]) -> DataError:
+    return DataError(f"{name}: there is no such column{existing(name, columns)}")
 
 
-def column_twice(name: object) -> ColumnError:
-    return ColumnError(f"{name}: there are several columns of this name; rename them first.")
+def column_twice(name: object) -> DataError:
+    return DataError(f"{name}: there are several columns of this name; rename them first.")
 
 
-def file_in_the_way(url: object) -> InUseError:
-    return InUseError(
+def file_in_the_way(url: object) -> AddressError:
+    return AddressError(
         f"{url}: a folder is needed here, and a file has this name; move the file, or choose another folder."
     )
 
@@ -252,32 +187,32 @@ def no_words() -> DataError:
     return DataError("The corpus has no words; name a corpus with text, or the column that has the text (text).")
 
 
-def missing_ids(column: object) -> BadRowError:
-    return BadRowError(f"{column}: the id column has empty values; give every document an id.")
+def missing_ids(column: object) -> DataError:
+    return DataError(f"{column}: the id column has empty values; give every document an id.")
 
 
-def missing_parts(counts: str, there: int, parts: int) -> NotMadeError:
-    return NotMadeError(f"{counts}: {there} of {parts} parts are here; copy all counts again.")
+def missing_parts(counts: str, there: int, parts: int) -> MissingError:
+    return MissingError(f"{counts}: {there} of {parts} parts are here; copy all counts again.")
 
 
-def same_id_twice(place: str, column: object) -> BadRowError:
-    return BadRowError(f"{place}: two documents have the same {column}; name a column that identifies them.")
+def same_id_twice(place: str, column: object) -> DataError:
+    return DataError(f"{place}: two documents have the same {column}; name a column that identifies them.")
 
 
 def unreadable(file: str, error: OSError) -> AddressError:
     return AddressError(f"{file}: this file could not be read ({error.strerror}).")
 
 
-def not_writable(folder: str) -> AccessError:
-    return AccessError(f"{folder}: there is no permission to write here.")
+def not_writable(folder: str) -> AddressError:
+    return AddressError(f"{folder}: there is no permission to write here.")
 
 
 def changed_during_run(url: object) -> ChangedError:
     return ChangedError(f"{url}: this input changed during the run; run the same command again.")
 
 
-def changed_while_read(url: object) -> ChangedMeanwhileError:
-    return ChangedMeanwhileError(f"{url}: this file changed while it was read; run the same command again.")
+def changed_while_read(url: object) -> WorkError:
+    return WorkError(f"{url}: this file changed while it was read; run the same command again.")
 
 
 class NoClosedForm(CorpusveilError, code="no-closed-form"):

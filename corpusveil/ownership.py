@@ -6,7 +6,7 @@ import os
 import stat
 from pathlib import Path
 
-from corpusveil.errors import TrustError
+from corpusveil.errors import AddressError
 
 _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
@@ -19,13 +19,13 @@ def refuse_others(path: Path, *, link: bool = False) -> None:
     try:
         status = path.stat() if link else path.lstat()
     except OSError as error:
-        raise TrustError(f"{path}: this could not be examined ({error.strerror}); check its permissions.") from None
+        raise AddressError(f"{path}: this could not be examined ({error.strerror}); check its permissions.") from None
     if stat.S_ISLNK(status.st_mode):
-        raise TrustError(f"{path}: this is a link, and its target is not trusted; remove it.")
+        raise AddressError(f"{path}: this is a link, and its target is not trusted; remove it.")
     if status.st_uid not in (0, os.geteuid()):
-        raise TrustError(f"{path}: this belongs to another user, who could change its contents; remove it.")
+        raise AddressError(f"{path}: this belongs to another user, who could change its contents; remove it.")
     if status.st_mode & _OTHERS_WRITE:
-        raise TrustError(
+        raise AddressError(
             f"{path}: other users can write to this file or folder, and so could change its contents; remove it, or "
             "take away that right (chmod -R go-w) if you know the contents."
         )

@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from importlib import metadata
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from corpusveil.errors import InstallationError, PackageError, UnknownError, UserError, nearest
+from corpusveil.errors import PackageError, SettingError, UserError, nearest
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -85,7 +85,7 @@ class Registry(Generic[T]):
     def find(self, name: str) -> T:
         """Return the thing of a name.
 
-        Raises UnknownError for an unknown name, with the nearest known one; PackageError if the name is in two
+        Raises SettingError for an unknown name, with the nearest known one; PackageError if the name is in two
         packages, or if its package cannot be imported.
         """
         _import_modules(self.folders)
@@ -122,7 +122,7 @@ class Registry(Generic[T]):
         known = self.names()
         others = f"there are: {', '.join(known)}" if known else "install the package that has it"
         hint = nearest(name, known) or f"; {others}."
-        return UnknownError(f"{name}: there is no {self.kind} of this name{hint}")
+        return SettingError(f"{name}: there is no {self.kind} of this name{hint}")
 
 
 def points(group: str) -> Mapping[str, Mapping[str, metadata.EntryPoint]]:
@@ -162,9 +162,9 @@ def declared(folder: Traversable, name: str, *, by_all: bool = False) -> dict[st
             if declaration:
                 values[stem] = ast.literal_eval(declaration[1])
         except (SyntaxError, ValueError):
-            raise InstallationError(f"{file}: {name} has to be a literal on one line.") from None
+            raise PackageError(f"{file}: {name} has to be a literal on one line.") from None
         if by_all and stem not in values:
-            raise InstallationError(f"{file}: this file declares no {name}; add a line such as those of its neighbors.")
+            raise PackageError(f"{file}: this file declares no {name}; add a line such as those of its neighbors.")
     return values
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import gc
 import os
+import re
 import signal
 import sys
 from collections.abc import Iterator
@@ -15,7 +17,7 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.jobs.java import ensure_java
-from tests.engines.corpora import Ground, make_ground
+from tests.engines.corpora import ROOT, Ground, make_ground
 from tests.engines.processes import SHARED_MASTER, shared_session, stop_spark
 
 pytest.register_assert_rewrite("tests.contracts")  # suites that other test files inherit
@@ -61,6 +63,13 @@ def spark() -> Any:
     return shared_session()
 
 
+@functools.cache
+def group_of(file: str) -> str:
+    """Return what shares a process: the file of a test, or what it names, such as the files of Spark's session."""
+    named = re.search(r'xdist_group\("(\w+)"\)', (ROOT / file).read_text(encoding="utf-8"))
+    return named[1] if named else file
+
+
 @pytest.fixture(scope="module", autouse=True)
 def no_other_session_left() -> Iterator[None]:
     """Stop a Spark session that a file's tests left and that is not the shared one: the next file would be given it."""
@@ -69,20 +78,28 @@ def no_other_session_left() -> Iterator[None]:
         stop_spark(but=SHARED_MASTER)
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep the tests of a file in one process (--dist loadgroup), and those that share a Spark session; long first."""
+    """Put the tests of a file next to one another, and those that share a Spark session; the longest come first."""
     groups: dict[str, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("xdist_group") is None:
-            item.add_marker(pytest.mark.xdist_group(item.nodeid.partition("::")[0]))
-        (mark,) = item.iter_markers("xdist_group")
-        groups.setdefault(mark.args[0], []).append(item)
+        groups.setdefault(group_of(item.nodeid.partition("::")[0]), []).append(item)
     is_long = {
-        name: name.startswith("spark") or any(item.get_closest_marker("slow") for item in group)
+        name: name == "spark" or any(item.get_closest_marker("slow") for item in group)
         for name, group in groups.items()
     }
     items[:] = [item for name in sorted(groups, key=lambda name: not is_long[name]) for item in groups[name]]
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Send a group to one process: --dist loadgroup groups nothing with pytest 9.2 (issue 1386 of pytest-xdist)."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Groups(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return group_of(nodeid.partition("::")[0])
+
+    return Groups(config, log)
 
 
 def pytest_collection_finish() -> None:

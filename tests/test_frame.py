@@ -108,6 +108,16 @@ def _name(dependency: str) -> str:
     return found.group()
 
 
+@pytest.mark.parametrize("turn", range(4))
+def test_the_tests_of_a_file_run_in_one_process(turn: int, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Each process would make spaces, keys and a Spark session of its own."""
+    own = tmp_path_factory.getbasetemp()
+    with ((own.parent if "PYTEST_XDIST_WORKER" in os.environ else own) / "processes").open("a+") as file:
+        file.write(f"{os.getpid()}\n")
+        file.seek(0)
+        assert set(file.read().split()) == {str(os.getpid())}
+
+
 def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
     """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
     folders = ("benchmarks", "attacks", "fuzz", "scripts")
@@ -202,7 +212,7 @@ def test_one_spelling_the_american_in_docstrings_messages_and_pages() -> None:
     """But for names that a promise keeps, such as the codes and classes of errors."""
     for bad in ("An artefact", "behaviour", "neighbours", "centred", "a licence", "tokenises", "realised", "labelled"):
         assert BRITISH.search(bad), bad
-    for good in ("missing-artefact", "behavior", "a promise", "advertise", "labels", "a premise", "central", "license"):
+    for good in ("missing-file", "behavior", "a promise", "advertise", "labels", "a premise", "central", "license"):
         assert not BRITISH.search(good), good
     places = [*prose(), *messages()]
     others = {"data-protection.md", "examples.md"}  # a page that stays as it was approved, and words that were drawn

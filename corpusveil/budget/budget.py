@@ -11,7 +11,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int64
 from corpusveil.choices import ALLOCATIONS, Allocation
 from corpusveil.display import round_up
-from corpusveil.errors import BadValueError, ConflictError, not_a_choice
+from corpusveil.errors import SettingError, not_a_choice
 from corpusveil.sampling import grid
 from corpusveil.sampling.weights import check_epsilon
 
@@ -57,13 +57,13 @@ class Budget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         if self.per not in ("token", "document"):
-            raise BadValueError(f"per = {self.per!r}: choose token or document.")
+            raise SettingError(f"per = {self.per!r}: choose token or document.")
         if self.per == "document" and self.epsilon < SMALLEST_DOCUMENT:
-            raise BadValueError(f"epsilon = {self.epsilon}: give a document at least {SMALLEST_DOCUMENT}.")
+            raise SettingError(f"epsilon = {self.epsilon}: give a document at least {SMALLEST_DOCUMENT}.")
         if self.allocation not in ALLOCATIONS:
             raise not_a_choice("allocation", self.allocation, ALLOCATIONS)
         if self.allocation != "uniform" and self.per != "document":
-            raise ConflictError(
+            raise SettingError(
                 f"allocation = {self.allocation!r}: this needs a budget per document; add per='document'."
             )
 
@@ -79,7 +79,7 @@ class Budget:
     def share_of(self, words: int) -> float:
         """Return the epsilon of each word of a document whose ``words`` are known, replaced, and units of one word."""
         if words < 1:
-            raise BadValueError(f"words = {words}: give 1 or more.")
+            raise SettingError(f"words = {words}: give 1 or more.")
         return float(self.shares(np.array([words]))[0])
 
     @property
@@ -105,5 +105,4 @@ class Budget:
         return {"uniform": "m replaced words", "word-share": "n words, replaced or not"}[self.allocation]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, for a digest or a manifest."""
         return dataclasses.asdict(self)

@@ -14,7 +14,7 @@ import typer
 from isal import igzip
 
 from corpusveil.collocations.public_texts import of_gensim, public_texts
-from corpusveil.errors import InUseError, PackageError
+from corpusveil.errors import AddressError, PackageError
 from corpusveil.jobs.java import java_home
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import resolve
@@ -149,7 +149,7 @@ def _fresh(folder: Path) -> Path:
     """Return an empty folder; only an earlier demo's is emptied."""
     if folder.exists() and any(folder.iterdir()):
         if not (folder / MARK).exists():
-            raise InUseError(f"{folder}: this folder has other contents than a demo; choose another --output.")
+            raise AddressError(f"{folder}: this folder has other contents than a demo; choose another --output.")
         shutil.rmtree(folder)
     folder.mkdir(parents=True, exist_ok=True)
     (folder / MARK).touch()
@@ -172,7 +172,6 @@ def _shards(release: Path) -> list[Path]:
 
 
 def _texts(shards: Iterable[Path]) -> dict[str, str]:
-    """Return the texts of shards by their ids."""
     rows = [orjson.loads(line) for shard in shards for line in igzip.open(shard)]
     return {row["id"]: row["text"] for row in rows}
 

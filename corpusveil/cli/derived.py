@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import BadValueError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
 from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
@@ -40,7 +40,7 @@ class CommandCall:
                 return _flag(name, setting)
         return f"{'--parameter ' * (section == 'mechanism')}{key}" if key else section
 
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
         """Return an error of an option; a rule of a whole section names its settings itself."""
         given = "" if value is None else f" {typed(value)}"
         named = f"{self.name(place)}{given}: " if "." in place else ""

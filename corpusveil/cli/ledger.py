@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import group
-from corpusveil.errors import ConflictError, LedgerDiffersError
+from corpusveil.errors import DiffersError, SettingError
 
 COMMAND = ("ledger", "Show and check what documents have spent.")
 
@@ -18,15 +18,15 @@ app = group("Show what privacy units have spent, by release.")
 
 @app.command("show")
 def show(
-    url: Annotated[str, typer.Argument(help="The ledger, or a release.", metavar="URL")],
+    url: Annotated[str, typer.Argument(help="The folder or URL of a ledger or a release.", metavar="URL")],
     unit: Annotated[
         str | None,
         typer.Option(
             "--unit",
             "--document",
             help=(
-                "Show one unit: a value of the ledger's unit, NAME=VALUE if it has several, or the text of a document "
-                "if the unit is content. '-' reads it from standard input, out of shell history."
+                "Show one unit only: its value, such as a customer's id, NAME=VALUE if the ledger has several kinds of "
+                "units, or the text itself if the unit is content. '-' reads it from standard input."
             ),
             metavar="VALUE",
         ),
@@ -49,7 +49,7 @@ def show(
     of_release = spends_of(url)
     if of_release is not None:
         if unit is not None or as_json:
-            raise ConflictError(f"{url}: this is a release, and --unit and --json are for a ledger; leave them out.")
+            raise SettingError(f"{url}: this is a release, and --unit and --json are for a ledger; leave them out.")
         print(of_release)
         return
     ledger = Ledger(url)
@@ -63,9 +63,9 @@ def show(
 
 @app.command("verify")
 def verify(
-    url: Annotated[str, typer.Argument(help="The ledger.", metavar="URL")],
+    url: Annotated[str, typer.Argument(help="The folder or URL of the ledger.", metavar="URL")],
     records: Annotated[
-        list[str] | None, typer.Option(help="Private records of a release to compare with the ledger. Repeatable.")
+        list[str] | None, typer.Option(help="The private records of a release, to compare with the ledger. Repeatable.")
     ] = None,
 ) -> None:
     """Check that entries match their names, and that they cover everything that the records of releases list.
@@ -78,5 +78,5 @@ def verify(
     for sentence in check.differences:
         print(sentence)
     if check.differences:
-        raise LedgerDiffersError(check.verdict)
+        raise DiffersError(check.verdict)
     print(check.verdict)

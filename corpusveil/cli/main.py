@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 
 import corpusveil
 from corpusveil.cli.options import Grouped
-from corpusveil.errors import BadValueError, CorpusveilError, InstallationError
+from corpusveil.errors import CorpusveilError, PackageError, SettingError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
 from corpusveil.registry import Registry, declared
@@ -82,7 +82,7 @@ def command(name: str) -> Any:
 
 def _single(name: str, function: Any) -> Any:
     if not callable(function):
-        raise InstallationError(
+        raise PackageError(
             f"{name}: this command has no function; give that the name of its file, or correct its entry point."
         )
     group = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -213,7 +213,7 @@ def _failed(error: CorpusveilError, *, debug: bool) -> int:
     return error.exit_status
 
 
-def _is_no_number(error: Exception) -> BadValueError | None:
+def _is_no_number(error: Exception) -> SettingError | None:
     """Return the error of an option that is not a number; typer says it in the words of its validator."""
     cause: Any = error.__cause__
     parameter = getattr(error, "param", None)
@@ -224,7 +224,7 @@ def _is_no_number(error: Exception) -> BadValueError | None:
 
     (fault, *_) = cause.errors()
     needed = NEEDED.get(fault["type"])
-    return None if needed is None else BadValueError(f"{parameter.opts[0]} {typed(fault['input'])}: {needed}.")
+    return None if needed is None else SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {needed}.")
 
 
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
@@ -235,7 +235,7 @@ def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> i
             from corpusveil.pipelines.fields import named
 
             name, option, sentence = refused
-            print(f"corpusveil: {option}: {named(sentence, CommandCall(name).name)}. [unknown-name]", file=sys.stderr)
+            print(f"corpusveil: {option}: {named(sentence, CommandCall(name).name)}. [wrong-setting]", file=sys.stderr)
             return 2
         show()
         missing = type(error).__name__ == "MissingParameter" and getattr(error, "param", None)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.errors import ConflictError, UserError
+from corpusveil.errors import SettingError, UserError
 
 COMMAND = ("mechanisms", "List the mechanisms, or explain one.")
 
@@ -58,9 +58,9 @@ def mechanisms(
     from corpusveil.spaces import load_space
 
     if space is None and (epsilon or parameter):
-        raise ConflictError("--epsilon and --parameter need --space; add it, or leave them out.")
+        raise SettingError("--epsilon and --parameter need --space; add it, or leave them out.")
     if name is None and space is not None:
-        raise ConflictError("--space is for one mechanism; name the mechanism.")
+        raise SettingError("--space is for one mechanism; name the mechanism.")
     if name is None:
         print(WHICH)
         table = Table("mechanism", "guarantee", "summary", "paper", box=None, pad_edge=False)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from corpusveil.errors import ConflictError, UnsetError
+from corpusveil.errors import SettingError
 
 COMMAND = ("package", "Write the files that a cluster needs.")
 
@@ -36,11 +36,11 @@ def package(
     from corpusveil.deployment import package as packed
 
     if kind == "dataflow" and image is None:
-        raise UnsetError(
+        raise SettingError(
             "package dataflow needs an image; add --image REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG."
         )
     if (kind == "spark") != (image is None) or (kind == "dataflow" and extra):
-        raise ConflictError(
+        raise SettingError(
             "--image is for package dataflow, and --extra is for package spark; leave out the option of the other "
             "cluster."
         )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from corpusveil.errors import BadFileError, UnsetError
+from corpusveil.errors import DataError, SettingError
 
 if TYPE_CHECKING:
     from corpusveil.pipelines.settings.toml import Document
@@ -17,11 +17,11 @@ COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 def plan(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
     duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Also count equal documents, which reads everything.")
+        bool, typer.Option("--duplicates", help="Also count equal documents, which reads all of the input.")
     ] = False,
     unit: Annotated[
         list[str] | None,
-        typer.Option(help="Say what units would spend, and which cap passes. Repeatable.", metavar="COLUMN"),
+        typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
     ] = None,
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
@@ -45,7 +45,7 @@ def plan(
         return
     document = _read(file)
     if document.settings.output is None:
-        raise UnsetError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
+        raise SettingError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
     if unit:
         ledger = document.settings.ledger or LedgerSettings(path=f"{document.settings.output.path}.ledger")
         settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
@@ -60,9 +60,9 @@ def _read(file: str) -> Document:
 
     try:
         return read(file)
-    except BadFileError as error:
+    except DataError as error:
         if file.endswith(".toml"):
             raise
-        raise BadFileError(
+        raise DataError(
             f"{error} For an input that is no configuration, put 'plan' before the call: 'corpusveil plan privatize …'."
         ) from None

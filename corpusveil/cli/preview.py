@@ -9,7 +9,7 @@ import typer
 
 from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.pipelines.settings import Settings
 
 COMMAND = ("preview", "Show a few texts before and after. Writes nothing.")
@@ -22,7 +22,7 @@ def preview(
     epsilon: Annotated[
         list[float] | None,
         typer.Option(
-            help="Epsilons of a word, or with --store of a text. Repeatable. Default: 0.5, 1 and 3; 8, 10 and 12.",
+            help="An epsilon per word, or with --store per text. Repeatable. Default: 0.5, 1 and 3, or 8, 10 and 12.",
             rich_help_panel="How private",
         ),
     ] = None,
@@ -41,7 +41,7 @@ def preview(
     epsilons = epsilon or list(usual if settings.value("budget.risk") is None else ())
     for value in epsilons:
         if not 0 < value < float("inf"):
-            raise BadValueError(f"--epsilon {value:g}: give a number above 0.")
+            raise SettingError(f"--epsilon {value:g}: give a number above 0.")
     watch = Terminal(progress)
     made = shown(settings, epsilons)
     if not sys.stdout.isatty():

@@ -38,7 +38,6 @@ class _Progress:
         self._total, self._began = len(self._waiting), time.monotonic()
 
     def _finished(self) -> Counter[str]:
-        """Return the counts of tasks that were finished since the last call."""
         new: Counter[str] = Counter()
         for name in self._records.names("shards"):
             if name in self._waiting and (record := self._records.read(f"shards/{name}", Shard)):

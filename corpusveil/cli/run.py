@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import BadValueError, InUseError, NoFileError, UnsetError
+from corpusveil.errors import AddressError, MissingError, SettingError
 from corpusveil.pipelines.flows import ADDED, FLOWS
 
 COMMAND = ("run", "Run every step of a configuration file.")
@@ -48,10 +48,10 @@ def run(
         return
     target = file if init in (None, "passages", "full") else init
     if target is None:
-        raise UnsetError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
+        raise SettingError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
     if init is not None:
         if target is not file and file is not None:
-            raise BadValueError(f"--init {init}: write 'passages' or 'full' here, or no second file.")
+            raise SettingError(f"--init {init}: write 'passages' or 'full' here, or no second file.")
         _init(target, toml.template("words" if init is target else init))
         return
     document = toml.read(target)
@@ -67,9 +67,9 @@ def _init(file: str, text: str) -> None:
 
     path = Path(file)
     if path.exists():
-        raise InUseError(f"{file}: this file already exists; choose another name.")
+        raise AddressError(f"{file}: this file already exists; choose another name.")
     if not path.parent.is_dir():
-        raise NoFileError(f"{path.parent}: there is no such folder; make it first.")
+        raise MissingError(f"{path.parent}: there is no such folder; make it first.")
     path.write_text(text, encoding="utf-8")
     print(path)
     beside = path.with_name(toml.SCHEMA)

@@ -16,7 +16,7 @@ def schedule(
     status: Annotated[
         bool, typer.Option("--status", help="Show what was done and what is due; do nothing else.")
     ] = False,
-    repair: Annotated[bool, typer.Option("--repair", help="First write damaged files of earlier runs again.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="First restore damaged files of earlier runs.")] = False,
     progress: ProgressOption = "auto",
 ) -> None:
     """Privatize the shards that are new or changed since the last run, each time as a separate release.

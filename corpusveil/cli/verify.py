@@ -12,12 +12,12 @@ COMMAND = ("verify", "Check that a release is the one that its manifest describe
 def verify(
     release: Annotated[str, typer.Argument(help="The folder or URL of a release.", metavar="RELEASE")],
     digest: Annotated[
-        str | None, typer.Option(help="The SHA-256 of manifest.json, as the sender states it elsewhere.")
+        str | None, typer.Option(help="The SHA-256 of manifest.json that the sender published elsewhere.")
     ] = None,
     require: Annotated[
         list[str] | None,
         typer.Option(
-            help="What the manifest has to claim: nats<=N with per=WHAT, cap<=N with unit=COLUMN, or mechanism, "
+            help="A claim that the manifest must make: nats<=N with per=WHAT, cap<=N with unit=COLUMN, or mechanism, "
             "space, release, key or kept=NAME. Repeatable.",
             metavar="CLAIM",
         ),

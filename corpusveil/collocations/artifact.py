@@ -7,7 +7,7 @@ from importlib import metadata
 from typing import Any, Literal, NamedTuple
 
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import ArtefactError, BadRecordError, InUseError, MismatchError, NotMadeError, VersionError
+from corpusveil.errors import AddressError, ArtifactError, MissingError, SettingError, VersionError
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
 from corpusveil.storage.durable import once
@@ -47,7 +47,7 @@ def make_once(
         earlier = read_artifact(url, kind) if is_artifact(url) else None
         if earlier is not None:
             if earlier.get("call") != call:
-                raise InUseError(
+                raise AddressError(
                     f"{url}: this folder already has an artifact of another call or input; choose another output."
                 )
             check(earlier)
@@ -82,13 +82,13 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     command = f"corpusveil {_MADE_BY[kind]}"
     try:
         description = described(url)
-    except BadRecordError as error:
-        raise BadRecordError(f"{error} Make it with '{command}'.") from None
+    except ArtifactError as error:
+        raise ArtifactError(f"{error} Make it with '{command}'.") from None
     if description is None:
-        raise NotMadeError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
+        raise MissingError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
     fields = description.as_dict()
     if (description.kind, description.version) != (kind, VERSION):
-        raise MismatchError(
+        raise SettingError(
             f"{url}: this has {description.kind} of version {description.version}, not {kind} of version {VERSION}; "
             "name another folder, or make it again."
         )
@@ -119,7 +119,7 @@ def reading_of(url: str, fields: dict[str, Any]) -> ReadingOptions:
     """Return how text was read for an artifact."""
     hyphens, language = fields.get("hyphens"), fields.get("language")
     if hyphens not in HYPHENS or not (language is None or rule(language, "name")):
-        raise ArtefactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
+        raise ArtifactError(f"{files.join(url, ARTIFACT)}: this description is damaged; make it again.")
     return ReadingOptions(hyphens, language)
 
 

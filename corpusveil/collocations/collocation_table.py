@@ -17,12 +17,10 @@ from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
 from corpusveil.errors import (
-    ArtefactError,
-    BadValueError,
+    ArtifactError,
     DataError,
-    MismatchError,
-    NotMadeError,
-    SizeError,
+    MissingError,
+    SettingError,
     UserError,
     replaced,
 )
@@ -43,7 +41,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 def most_words(max_n: int) -> int:
     """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
     if not 1 <= max_n <= LARGEST_N:
-        raise BadValueError(f"max_n = {max_n}: give 1 to {LARGEST_N}.")
+        raise SettingError(f"max_n = {max_n}: give 1 to {LARGEST_N}.")
     return int((1 << KEY_BITS // max_n) - 2)
 
 
@@ -122,9 +120,9 @@ class Collocations:
         ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
         split = [ngram.split(" ") for ngram in ngrams]
         if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
-            raise ArtefactError("A row of the collocation table has another number of words than it says; score again.")
+            raise ArtifactError("A row of the collocation table has another number of words than it says; score again.")
         if not np.isfinite(scores).all():
-            raise ArtefactError("A row of the collocation table has no finite score; score again.")
+            raise ArtifactError("A row of the collocation table has no finite score; score again.")
         words = sorted({word for parts in split for word in parts})
         tokens = Tokenizer.of_words(words, reading.hyphens).tokenize(words)
         single = (np.diff(tokens.offsets) == 1) & (tokens.ids[tokens.offsets[:-1]] == np.arange(len(words)))
@@ -134,7 +132,7 @@ class Collocations:
             raise DataError("The collocation table is empty; score with a lower threshold.")
         max_n = int(max(numbers[kept]))
         if len(words) > most_words(max_n):
-            raise SizeError(
+            raise DataError(
                 f"The collocations have {len(words):,} words, and {most_words(max_n):,} is the most; score fewer "
                 "collocations."
             )
@@ -147,7 +145,7 @@ class Collocations:
             keys[row] = key
         slots = np.full(1 << max(4, (2 * len(kept)).bit_length()), _NONE, dtype=np.int32)
         if (twice := _fill(keys, slots)) >= 0:
-            raise ArtefactError(f"Row {kept[twice] + 1} of the collocation table occurs twice; score again.")
+            raise ArtifactError(f"Row {kept[twice] + 1} of the collocation table occurs twice; score again.")
         names = ["_".join(split[k]) for k in kept]
         left_out = len(split) - len(kept)
         return cls(words, names, scores[kept].astype(np.float64), max_n, keys, slots, left_out, reading)
@@ -177,7 +175,7 @@ class Collocations:
     def require_some_in(self, vocabulary: Container[str]) -> None:
         """Raise UserError if a vocabulary has none of the collocations as tokens."""
         if not any(token in vocabulary for token in self.tokens):
-            raise MismatchError(
+            raise SettingError(
                 "The space has none of the collocations; build it from vectors of a corpus that was tokenized "
                 "with them."
             )
@@ -214,7 +212,7 @@ def load_collocations(url: str) -> Collocations:
     else:
         urls = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
     if not urls:
-        raise NotMadeError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
+        raise MissingError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
     tables = []
     for address in urls:
         unsound = f"{address}: this is not a valid collocation table (ngram, n, count, score); score again."
@@ -222,7 +220,7 @@ def load_collocations(url: str) -> Collocations:
         with sound(unsound):
             tables.append(table.replace_schema_metadata(None).cast(_READ))
         if any(column.null_count for column in tables[-1].columns):
-            raise ArtefactError(unsound)
+            raise ArtifactError(unsound)
     try:
         compiled_table = Collocations.of(pa.concat_tables(tables), reading)
         return dataclasses.replace(compiled_table, url=files.absolute(url))

@@ -36,7 +36,6 @@ from corpusveil.collocations.counting_stages import (
 )
 from corpusveil.errors import (
     DataError,
-    SizeError,
     below_least,
     no_words,
     not_a_choice,
@@ -69,7 +68,7 @@ def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int)
     if not there:
         raise no_words()
     if often > most:
-        raise SizeError(
+        raise DataError(
             f"{often:,} words occur at least {min_count} times, and n-grams of up to {max_n} words can have {most:,} "
             "different words; raise min_count or lower max_n."
         )

@@ -18,7 +18,7 @@ from corpusveil.collocations import parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
 from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import ArtefactError
+from corpusveil.errors import ArtifactError
 from corpusveil.spaces.vocabulary import buffers
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
@@ -147,7 +147,7 @@ def read_vocabulary(url: str) -> pa.Table:
         table = read_table(url)
         return table.set_column(0, "word", table["word"].cast(pa.large_string()))
     except (pa.ArrowException, KeyError) as error:
-        raise ArtefactError(f"{url}: this vocabulary is damaged ({type(error).__name__}); count again.") from None
+        raise ArtifactError(f"{url}: this vocabulary is damaged ({type(error).__name__}); count again.") from None
 
 
 class NgramsAdded(Done):

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from corpusveil.arrays import Float64
 from corpusveil.choices import MEASURES, Measure
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.errors import ArtefactError, BadValueError, below_least, not_a_choice
+from corpusveil.errors import ArtifactError, SettingError, below_least, not_a_choice
 from corpusveil.spaces.vocabulary import read_words
 from corpusveil.text.languages import function_words
 
@@ -71,11 +71,11 @@ class Scoring:
         if self.measure not in MEASURES:
             raise not_a_choice("measure", self.measure, MEASURES)
         if not np.isfinite(self.threshold):
-            raise BadValueError(f"threshold = {self.threshold}: give a finite number.")
+            raise SettingError(f"threshold = {self.threshold}: give a finite number.")
         if self.min_count < 1:
             raise below_least("min_count", self.min_count, 1)
         if self.rule not in ("strict", "edges"):
-            raise BadValueError(f"connectors rule = {self.rule!r}: choose strict or edges.")
+            raise SettingError(f"connectors rule = {self.rule!r}: choose strict or edges.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +106,7 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
     ngrams = ngrams if isinstance(ngrams, pa.Array) else pa.concat_arrays(ngrams.chunks)
     words = pc.split_pattern(ngrams, " ")
     if not pc.all(pc.equal(pc.list_value_length(words), n)).as_py():
-        raise ArtefactError(
+        raise ArtifactError(
             "These counts are damaged: an n-gram has another number of words than its row says; count again."
         )
     parts = [pc.list_element(words, k) for k in range(n)]
@@ -115,7 +115,7 @@ def _kept(rows: pa.Table, n: int, unigrams: Unigrams, scoring: Scoring, connecto
     for k, part in enumerate(parts):
         positions = pc.index_in(part, value_set=unigrams.words)
         if positions.null_count:
-            raise ArtefactError("These counts are damaged: an n-gram has a word that is not counted; count again.")
+            raise ArtifactError("These counts are damaged: an n-gram has a word that is not counted; count again.")
         single[k] = unigrams.counts[positions.to_numpy()]
     scores = score(counts, single, unigrams.total, scoring.measure)
     keep = scores >= scoring.threshold

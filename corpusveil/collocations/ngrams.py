@@ -17,7 +17,7 @@ import numpy.typing as npt
 from corpusveil.arrays import Int64, UInt64
 from corpusveil.collocations.collocation_table import KEY_BITS, most_words
 from corpusveil.compiled import compiled, for_loops
-from corpusveil.errors import SizeError
+from corpusveil.errors import DataError
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens
 
@@ -167,7 +167,7 @@ class NgramCounter:
 
     def __post_init__(self) -> None:
         if self.words > most_words(self.max_n):
-            raise SizeError(
+            raise DataError(
                 f"{self.words:,} words occur often enough, and {self.max_n}-grams can have "
                 f"{most_words(self.max_n):,} different words; raise min_count or lower max_n."
             )

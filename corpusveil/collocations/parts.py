@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import ArtefactError, MismatchError
+from corpusveil.errors import ArtifactError, SettingError
 from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.records import Record
@@ -45,7 +45,7 @@ def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
     """Yield one part from each file that has rows of it. Raises UserError for a damaged file."""
     for url in urls:
         damaged = f"{url}: these counts are damaged; remove them and count again."
-        with files.open_read(url) as file, sound(damaged, ArtefactError):
+        with files.open_read(url) as file, sound(damaged, ArtifactError):
             parquet = opened(file)
             starts = Starts.model_validate_json(parquet.schema_arrow.metadata[_STARTS])
             groups = starts.groups if starts.parts == parts else None
@@ -53,8 +53,6 @@ def read(urls: Sequence[str], part: int, parts: int) -> Iterator[pa.Table]:
             if groups and part in groups:
                 table = parquet.read_row_group(groups.index(part), use_threads=False)
         if groups is None:
-            raise MismatchError(
-                f"{url}: these counts are in {starts.parts} parts, and {parts} are needed; count again."
-            )
+            raise SettingError(f"{url}: these counts are in {starts.parts} parts, and {parts} are needed; count again.")
         if table is not None:
             yield table

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from corpusveil.collocations.artifact import WORK, make_once, read_artifact, reading_of
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
-from corpusveil.errors import ArtefactError, DataError, MismatchError, missing_parts
+from corpusveil.errors import ArtifactError, DataError, SettingError, missing_parts
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine
@@ -30,8 +30,7 @@ def _unigrams(counts: str, total: int, digest: str) -> Unigrams:  # noqa: ARG001
 
 
 def _tables(url: str) -> Iterator[pa.Table]:
-    """Yield the row groups of one part of the counts."""
-    with files.open_read(url) as file, sound(f"{url}: these counts are damaged; count again.", ArtefactError):
+    with files.open_read(url) as file, sound(f"{url}: these counts are damaged; count again.", ArtifactError):
         parquet = opened(file)
         for group in range(parquet.num_row_groups):
             yield parquet.read_row_group(group, columns=["ngram", "n", "count"], use_threads=False)
@@ -77,7 +76,7 @@ def score_counts(
     counts = files.absolute(counts)
     description = read_artifact(counts, "counts")
     if description["options"]["max_n"] < 2:
-        raise MismatchError(f"{counts}: these are counts of single words; count again with max_n 2 or more.")
+        raise SettingError(f"{counts}: these are counts of single words; count again with max_n 2 or more.")
     parts = len(files.listing(files.join(counts, "ngrams")))
     if parts != description["parts"] + 1:
         raise missing_parts(counts, parts, description["parts"] + 1)

@@ -19,7 +19,7 @@ from corpusveil.collocations.collocation_table import Collocations, load_colloca
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.tokenizers import METHODS, units
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, ConflictError, MismatchError, no_words
+from corpusveil.errors import SettingError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks
 from corpusveil.storage.durable import StageWatch, mark_of, run
@@ -197,19 +197,19 @@ def tokenize_corpus(
     """
     output = files.absolute(output)
     if method not in ("word", *METHODS):
-        raise BadValueError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
+        raise SettingError(f"tokenizer = {method!r}: choose one of word, {', '.join(METHODS)}.")
     if (method == "word") != (collocations is None):
         need = "needs none" if method == "word" else "needs one"
-        raise ConflictError(f"tokenizer = {method}: this tokenizer {need} collocation table.")
+        raise SettingError(f"tokenizer = {method}: this tokenizer {need} collocation table.")
     digest = None
     if collocations is not None:
         collocations = files.absolute(collocations)
         table = load_collocations(collocations)
         digest = table.digest
         if hyphens not in (None, table.hyphens):
-            raise MismatchError(f"hyphens = {hyphens}: the collocations were counted with {table.hyphens}.")
+            raise SettingError(f"hyphens = {hyphens}: the collocations were counted with {table.hyphens}.")
         if language not in (None, table.reading.language):
-            raise MismatchError(
+            raise SettingError(
                 f"language = {language}: the collocations were counted with {table.reading.language}; count again."
             )
         hyphens, language = table.hyphens, table.reading.language

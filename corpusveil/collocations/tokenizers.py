@@ -242,7 +242,6 @@ class Joiner:
         return cls(collocations, method, of_word, of_entry, known)
 
     def __call__(self, tokens: Tokens) -> Tokens:
-        """Return the same text in units."""
         words = np.where(tokens.ids >= 0, self.of_word[tokens.ids], UNKNOWN).astype(np.int32)
         joined, _ = units(tokens, words, self.collocations, self.method)
         ids = np.where(tokens.ids < self.known, tokens.ids, UNKNOWN).astype(np.int32)

@@ -16,7 +16,7 @@ from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, make_once, of_language, read_artifact, reading_of
 from corpusveil.collocations.word2vec import OnProgress as Progress
 from corpusveil.collocations.word2vec import Training, train
-from corpusveil.errors import ArtefactError, ChangedError, NotMadeError
+from corpusveil.errors import ArtifactError, ChangedError, MissingError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
@@ -57,7 +57,7 @@ def find_tokens(url: str) -> TokenFiles:
     names = [files.join(url, name) for name in files.listing(url)] if fs.isdir(path) else sorted(fs.glob(path))
     shards = tuple(files.absolute(name) for name in names if posixpath.basename(name).endswith(LINES))
     if not shards:
-        raise NotMadeError(
+        raise MissingError(
             f"{url}: there are no tokens here; name the output of 'corpusveil tokenize', or text with a sentence on "
             "each line."
         )
@@ -66,7 +66,7 @@ def find_tokens(url: str) -> TokenFiles:
 
 def read_token_counts(url: str) -> dict[str, int]:
     """Return the counts of tokens, most frequent first."""
-    with sound(f"{url}: these counts are damaged; tokenize again.", ArtefactError):
+    with sound(f"{url}: these counts are damaged; tokenize again.", ArtifactError):
         table = read_table(url, ["token", "count"])
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.errors import ArtefactError, DataError, below_least
+from corpusveil.errors import ArtifactError, DataError, below_least
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks, codec_of
@@ -70,7 +70,7 @@ def count_tokens(shards: Sequence[str]) -> dict[str, int]:
     try:
         return {token.decode(): count for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))}
     except UnicodeDecodeError:
-        raise ArtefactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenize the corpus again.") from None
+        raise ArtifactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenize the corpus again.") from None
 
 
 def _spool(shards: Sequence[str], path: str) -> tuple[int, int]:
@@ -152,7 +152,7 @@ def train(
         path = str(Path(folder, "tokens.txt"))
         lines, seen = _spool(shards, path)
         if seen != total:
-            raise ArtefactError(f"{seen:,} tokens were read and {total:,} were counted; tokenize the corpus again.")
+            raise ArtifactError(f"{seen:,} tokens were read and {total:,} were counted; tokenize the corpus again.")
         for epoch in range(training.epochs):
             first = epoch / training.epochs
             with _told(watch, first, share):

@@ -23,7 +23,7 @@ from importlib import metadata, resources
 from pathlib import Path
 
 from corpusveil.deployment.wheel import build_wheel, constraints, requirement
-from corpusveil.errors import BadValueError, InstallationError, PackageError, not_a_choice
+from corpusveil.errors import PackageError, SettingError, not_a_choice
 from corpusveil.jobs.java import LOGGING, QUICK
 
 ENVIRONMENT, SUBMIT = "corpusveil.pex", "submit.py"
@@ -56,7 +56,7 @@ def package_spark(output: str, extras: Sequence[str] = ()) -> list[Path]:
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode or not made.exists():
             last = (done.stderr.strip().splitlines() or ["it says nothing"])[-1]
-            raise InstallationError(f"pex could not build {ENVIRONMENT}: {last}")
+            raise PackageError(f"pex could not build {ENVIRONMENT}: {last}")
         made.replace(folder / ENVIRONMENT)
     for file in (LOGGING.with_name(SUBMIT), LOGGING):
         shutil.copyfile(file, folder / file.name)
@@ -85,7 +85,7 @@ def package_dataflow(output: str, image: str) -> list[Path]:
     Raises UserError for an invalid image address, and without Beam; WorkError if the wheel cannot be written.
     """
     if not _IMAGE.fullmatch(image):
-        raise BadValueError(f"image = {image}: write the image as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
+        raise SettingError(f"image = {image}: write the image as REGION-docker.pkg.dev/PROJECT/REPOSITORY/NAME:TAG.")
     try:
         beam = metadata.version("apache-beam")
     except metadata.PackageNotFoundError:

@@ -14,7 +14,7 @@ from importlib import metadata
 from pathlib import Path
 
 import corpusveil
-from corpusveil.errors import InstallationError
+from corpusveil.errors import PackageError
 
 PACKAGE = "corpusveil"
 _TIME = (2020, 2, 2, 0, 0, 0)
@@ -33,7 +33,7 @@ def build_wheel(folder: Path) -> Path:
     information = {"WHEEL": _WHEEL.format(version=distribution.version, tag=_TAG)}
     for own in ("METADATA", "entry_points.txt", "licenses/LICENSE", "licenses/spaces/en/ATTRIBUTION.md"):
         if (text := distribution.read_text(own)) is None:
-            raise InstallationError(f"corpusveil was installed without its {own}; install it again.")
+            raise PackageError(f"corpusveil was installed without its {own}; install it again.")
         information[own] = text
     package = Path(corpusveil.__file__).parent
     contents = {

@@ -20,16 +20,12 @@ from corpusveil.errors import (
     GO_ON,
     KILLED,
     AddressError,
-    BadValueError,
-    ConflictError,
     CorpusveilError,
-    EngineError,
-    InstallationError,
+    DataError,
     PackageError,
-    SizeError,
-    UnknownError,
-    UnsetError,
+    SettingError,
     UserError,
+    WorkError,
     sentences_in,
     user_error_in,
     worker_killed,
@@ -159,7 +155,7 @@ class Beam:
 
     def __post_init__(self) -> None:
         if self.runner == _LOSES_OUTPUT:
-            raise BadValueError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
+            raise SettingError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
 
     def check(self) -> None:
         """Raise UserError without Beam, and for a runner or options that Beam does not accept."""
@@ -177,7 +173,7 @@ class Beam:
         pipeline = self.pipeline()
         build(pipeline, function, tasks, hushed=self.runner == PRISM)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
-            raise SizeError(
+            raise DataError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
                 "fewer inputs, and a saved space."
             )
@@ -199,7 +195,7 @@ class Beam:
         except ModuleNotFoundError:
             raise PackageError("the engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
         except ImportError as error:  # for example, with too little memory for its libraries
-            raise InstallationError(
+            raise PackageError(
                 f"Apache Beam is installed but could not be loaded ({type(error).__name__}); install it again."
             ) from None
         with _quiet(self.runner):
@@ -216,7 +212,7 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
 
     for word in flags:
         if _name(word) in _NOT_WAITED_FOR:
-            raise ConflictError(
+            raise SettingError(
                 f"{_name(word)}: a job finishes its release while corpusveil waits for it; leave this option out."
             )
     options = PipelineOptions([f"--runner={runner}", *flags])
@@ -224,7 +220,7 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
     if runner == "PortableRunner":
         endpoint = options.view_as(PortableOptions).job_endpoint
         if not endpoint:
-            raise UnsetError(
+            raise SettingError(
                 "runner = PortableRunner: the address of a job server is missing; add --job_endpoint=HOST:PORT."
             )
         if endpoint != "embed":
@@ -232,7 +228,7 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
             known = _options_of_server(endpoint) if left else set()
             left = [word for word in left if _name(word) not in known]
     if left and runner not in _OTHER_OPTIONS:
-        raise UnknownError(
+        raise SettingError(
             f"{_name(left[0])}: this is not an option of Beam or of {runner}; correct it, or leave it out."
         )
     return options
@@ -248,7 +244,7 @@ def _left_over(options: Any, flags: Sequence[str]) -> list[str]:
             left: list[str] = parsers[0].parse_known_args(list(flags))[1]
     except SystemExit:  # from argparse, whose last line has the reason
         why = (said.getvalue().strip().splitlines() or [""])[-1].partition("error: ")[2]
-        raise BadValueError(f"Beam does not accept these options of the runner: {why}.") from None
+        raise SettingError(f"Beam does not accept these options of the runner: {why}.") from None
     return left
 
 
@@ -294,15 +290,15 @@ def _failure(error: BaseException, runner: str) -> CorpusveilError:
     if (wrong := user_error_in(text)) is not None:
         return wrong
     if known := sentences_in(text):
-        return EngineError(f"The Beam pipeline failed: {known[-1]} {GO_ON}")
+        return WorkError(f"The Beam pipeline failed: {known[-1]} {GO_ON}")
     if (
         fetched := re.search(r"Unable to fetch remote (?:prism binary|job server jar) at (\S+?):? ", f"{error} ")
     ) is not None:
         give = f", or fetch it elsewhere and give its path with {_FETCHED[runner]}=PATH" if runner in _FETCHED else ""
-        return EngineError(
+        return WorkError(
             f"runner = {runner}: {fetched[1]} could not be fetched, and this runner needs it; run online{give}."
         )
-    return EngineError(f"The Beam pipeline failed: {type(error).__name__}. {GO_ON}")
+    return WorkError(f"The Beam pipeline failed: {type(error).__name__}. {GO_ON}")
 
 
 def _wrong_call(error: BaseException, runner: str) -> UserError:
@@ -310,12 +306,12 @@ def _wrong_call(error: BaseException, runner: str) -> UserError:
     text = str(error)
     if text.startswith("Unexpected pipeline runner"):
         names = text.partition("Valid values are ")[2].partition(" or the fully")[0]
-        return UnknownError(f"runner = {runner}: Beam has no such runner; choose one of {names}.")
+        return SettingError(f"runner = {runner}: Beam has no such runner; choose one of {names}.")
     if "." in runner and isinstance(error, (ImportError, AttributeError)):
-        return UnknownError(
+        return SettingError(
             f"runner = {runner}: this class could not be found; install its package or correct the name."
         )
     lines = [line.strip(" .") for line in text.splitlines() if line.strip() and "validations errors" not in line]
-    return BadValueError(
+    return SettingError(
         f"runner = {runner}: {'; '.join(lines) or type(error).__name__}; add it to the runner's options."
     )

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import GO_ON, BadValueError, EngineError, PackageError, WorkError
+from corpusveil.errors import GO_ON, PackageError, SettingError, WorkError
 from corpusveil.transforms.handshake import spark_failure
 from corpusveil.waiting import unless_done_in, write
 
@@ -113,17 +113,17 @@ _scripts: list[tempfile.TemporaryDirectory[str]] = []
 
 
 def refuse_unreachable(master: str | None) -> None:
-    """Raise EngineError if nothing answers at the address of a standalone master, for which Spark waits a minute."""
+    """Raise WorkError if nothing answers at the address of a standalone master, for which Spark waits a minute."""
     if master is None or not master.startswith(STANDALONE):
         return
     for address in master.removeprefix(STANDALONE).split(","):
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal():
-            raise BadValueError(f"master = {master}: give the address of a Spark master, {STANDALONE}HOST:PORT.")
+            raise SettingError(f"master = {master}: give the address of a Spark master, {STANDALONE}HOST:PORT.")
         with contextlib.suppress(OSError, OverflowError):
             socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
             return
-    raise EngineError(f"{master}: no Spark master answers here; start the master, or correct the address. {GO_ON}")
+    raise WorkError(f"{master}: no Spark master answers here; start the master, or correct the address. {GO_ON}")
 
 
 def not_started(error: Exception) -> WorkError:
@@ -131,7 +131,7 @@ def not_started(error: Exception) -> WorkError:
     cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
     if _EXECUTORS.search(str(error)):
         return _no_executors(f" ({cause[1]})" if cause else "")
-    return EngineError(
+    return WorkError(
         f"Spark could not start ({cause[1] if cause else 'its Java says why above'}); set spark.driver.memory to what "
         "this machine and its limits permit, or correct JAVA_HOME, the options for Java (JAVA_TOOL_OPTIONS) or the "
         f"master. {GO_ON}"
@@ -139,7 +139,7 @@ def not_started(error: Exception) -> WorkError:
 
 
 def _no_executors(cause: str = "") -> WorkError:
-    return EngineError(
+    return WorkError(
         f"Spark could not start executors{cause}; correct spark.executor.memory, spark.executor.cores, "
         f"spark.executor.extraJavaOptions or the cluster, whose workers' logs say more. {GO_ON}"
     )
@@ -149,14 +149,14 @@ def job_failure(error: Exception) -> WorkError:
     """Return why a job failed: its Java is gone, memory was short, or what a worker says."""
     text = f"{type(error).__name__} {error}"
     if isinstance(error, ConnectionError) or type(error).__name__ in ("Py4JError", "Py4JNetworkError"):
-        return EngineError(
+        return WorkError(
             "The Java of Spark was killed or lost (perhaps the machine ran out of memory); give it more memory, or use "
             f"fewer workers. {GO_ON}"
         )
     if _EXECUTORS.search(text):
         return _no_executors()
     if _MEMORY.search(text):
-        return EngineError(
+        return WorkError(
             "Spark ran out of memory; raise spark.driver.memory, for executors spark.executor.memory and "
             f"spark.executor.memoryOverhead, or set fewer spark.executor.cores. {GO_ON}"
         )

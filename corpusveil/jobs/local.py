@@ -17,7 +17,7 @@ from typing import Any
 
 import fsspec
 
-from corpusveil.errors import BadValueError, worker_killed
+from corpusveil.errors import SettingError, worker_killed
 from corpusveil.jobs import startup
 from corpusveil.storage.engine import Here, Measured, total
 
@@ -71,7 +71,7 @@ class Local:
 
     def __post_init__(self) -> None:
         if self.workers < 1:
-            raise BadValueError(f"workers = {self.workers}: give at least 1.")
+            raise SettingError(f"workers = {self.workers}: give at least 1.")
 
     def slots(self) -> int:
         return self.workers

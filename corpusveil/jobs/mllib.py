@@ -11,7 +11,7 @@ import numpy as np
 from corpusveil.collocations.artifact import make_once
 from corpusveil.collocations.training import TokenFiles, fields_of, find_tokens, refuse_changed, write_vectors
 from corpusveil.collocations.word2vec import Training, lines_of
-from corpusveil.errors import DataError, UnknownError, UserError
+from corpusveil.errors import DataError, SettingError, UserError
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
@@ -24,7 +24,6 @@ _ONLY_GENSIM = ("sg", "workers")
 
 
 def _sentences(shards: Any) -> Any:
-    """Yield the tokens of each line of the shards of a partition."""
     for lines in lines_of(shards):
         for line in lines:
             if words := line.decode().split():
@@ -48,7 +47,7 @@ def train_on_spark(tokens: str, output: str, training: Training, master: str | N
     output = files.absolute(output)
     usual = Training()
     if changed := [name for name in _ONLY_GENSIM if getattr(training, name) != getattr(usual, name)]:
-        raise UnknownError(f"{changed[0]}: the trainer spark has no such parameter; leave it out or train with gensim.")
+        raise SettingError(f"{changed[0]}: the trainer spark has no such parameter; leave it out or train with gensim.")
     token_files = find_tokens(tokens)
     sizes = [files.size(shard) for shard in token_files.shards]
     call = mark_of("spark", dataclasses.asdict(training), list(token_files.shards), sizes)

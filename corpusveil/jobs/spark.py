@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import ConflictError, PackageError, UserError
+from corpusveil.errors import PackageError, SettingError, UserError
 from corpusveil.jobs.java import (
     LOGGING,
     QUICK,
@@ -47,7 +47,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
 
     active = SparkSession.getActiveSession()
     if (master or "").startswith("sc://") or type(active).__module__.startswith("pyspark.sql.connect."):
-        raise ConflictError(
+        raise SettingError(
             "The engine spark needs a session of classic Spark, and this one is of Spark Connect: privatize_frame "
             "takes its frames; for files, name another master."
         )

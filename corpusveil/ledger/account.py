@@ -68,7 +68,7 @@ class Account:
     def rows(self, documents: Documents) -> pa.Table:
         """Return what D documents spend: a row for each that has a text (``schema``).
 
-        Raises BadRowError for one without a unit.
+        Raises DataError for one without a unit.
         """
         documents = documents.with_text()
         texts, rows, place = documents.texts, documents.rows, documents.place

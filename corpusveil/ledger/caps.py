@@ -23,11 +23,8 @@ from corpusveil.choices import OVER_CAP, OverCap
 from corpusveil.display import figure
 from corpusveil.errors import (
     AddressError,
-    BadValueError,
     CapError,
-    ConflictError,
-    MismatchError,
-    UnsetError,
+    SettingError,
     not_a_choice,
 )
 from corpusveil.ledger.account import Account
@@ -67,16 +64,16 @@ class Spending:
         if self.over_cap not in OVER_CAP:
             raise not_a_choice("over_cap", self.over_cap, OVER_CAP)
         if self.cap is not None and not self.cap > 0:
-            raise BadValueError(f"cap {self.cap}: give a number of nats above 0.")
+            raise SettingError(f"cap {self.cap}: give a number of nats above 0.")
         if not self.units:
             if self.cap is not None:
-                raise UnsetError(
+                raise SettingError(
                     "unit: a cap limits what a privacy unit spends; name its column, such as customer_id, or content, "
                     "for which an edited text is another unit."
                 )
             object.__setattr__(self, "units", (Unit(CONTENT, None),))
         if self.over_cap == "drop" and any(unit.column is None for unit in self.units):
-            raise ConflictError(
+            raise SettingError(
                 "over_cap = drop: with the unit content, that a text is missing says that it was released before; name "
                 "a column as the unit, or choose refuse."
             )
@@ -96,7 +93,7 @@ class Spending:
 
     def _refuse_text(self, column: str) -> None:
         if column in self.columns:
-            raise ConflictError(
+            raise SettingError(
                 f"unit {column}: this column has the text; if each text is a unit, name content instead."
             )
 
@@ -132,7 +129,7 @@ class Spending:
 
 def _check_name(what: str, name: str) -> None:
     if not name.isprintable():
-        raise BadValueError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
+        raise SettingError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
 def work_folder() -> tempfile.TemporaryDirectory[str]:
@@ -148,7 +145,7 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
     """
     ledger = EntryStore.existing(spending.ledger)
     if ledger.secret != account.secret:  # a worker of Beam may resolve the address to another place
-        raise MismatchError(
+        raise SettingError(
             f"{ledger.url}: this is not the ledger for which the documents were accounted; give an address that leads "
             "every worker to the same ledger."
         )
@@ -179,7 +176,7 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
 def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
     """Enter what documents would spend by the rows of their accounts, as ``reserve``."""
     if spending.over_cap == "drop":
-        raise ConflictError("over_cap = drop: this leaves out documents of files; of a frame, leave them out before.")
+        raise SettingError("over_cap = drop: this leaves out documents of files; of a frame, leave them out before.")
     with work_folder() as folder:
         path = f"{folder}/rows.parquet"
         writer = None

@@ -19,13 +19,12 @@ import pyarrow as pa
 from pydantic import Field
 
 from corpusveil.errors import (
-    BadFileError,
-    BadRecordError,
+    AddressError,
+    ArtifactError,
     CorpusveilError,
-    InUseError,
-    MismatchError,
-    NotMadeError,
-    SecretError,
+    DataError,
+    MissingError,
+    SettingError,
     UserError,
     VersionError,
 )
@@ -105,14 +104,14 @@ class EntryStore:
         """
         ledger = cls._at(url)
         if files.exists(ledger.address("manifest.json")):
-            raise InUseError(
+            raise AddressError(
                 f"{ledger.url}: this folder has a release, and a ledger needs a separate folder; choose another folder."
             )
         for folder in ("", ENTRIES):
             files.sweep(ledger.address(folder))
         if not files.exists(ledger.address(SECRET)):
             if files.listing(ledger.address(ENTRIES)):
-                raise NotMadeError(
+                raise MissingError(
                     f"{ledger.url}: the {SECRET} of the ledger is missing, and units cannot be recognized without it; "
                     f"{_RESTORE}"
                 )
@@ -127,13 +126,13 @@ class EntryStore:
             files.create_bytes(self.address(UNITS), Header(version=VERSION, units=names).data(), private=True)
         there = self.units()
         if there != names and (there or begin):
-            raise MismatchError(
+            raise SettingError(
                 f"{self.url}: this ledger accounts for the unit {' and '.join(there)}, and this release for "
                 f"{' and '.join(names)}. Name the ledger's (NAME=COLUMN for a column of another name) or start another "
                 "ledger."
             )
         if (kept := self.kept()) and (of := self._unit_of(kept[0])) not in (*names, ""):
-            raise BadRecordError(
+            raise ArtifactError(
                 f"{self.address(UNITS)}: this file names other units than the entries, which are about {of}; {_RESTORE}"
             )
 
@@ -142,7 +141,7 @@ class EntryStore:
         """Return the ledger at an address. Raises UserError if there is none."""
         ledger = cls._at(url)
         if not files.exists(ledger.address(SECRET)):
-            raise NotMadeError(f"{url}: there is no ledger here (no {SECRET}); check the address.")
+            raise MissingError(f"{url}: there is no ledger here (no {SECRET}); check the address.")
         return ledger
 
     @classmethod
@@ -159,7 +158,7 @@ class EntryStore:
         """The key of fingerprints and digests."""
         secret = files.read_bytes(self.address(SECRET))
         if len(secret) != SECRET_BYTES:
-            raise SecretError(
+            raise SettingError(
                 f"{self.address(SECRET)}: this secret has {len(secret)} bytes instead of {SECRET_BYTES}; {_RESTORE}"
             )
         return secret
@@ -177,7 +176,7 @@ class EntryStore:
                 return []
             about_of(self.address(ENTRIES, names[0]))  # says so if the ledger is of another version
         if header is None or not header.units:
-            raise BadRecordError(damaged)
+            raise ArtifactError(damaged)
         if header.version != VERSION:
             raise _of_other_version(address, header.version)
         return header.units
@@ -194,12 +193,12 @@ class EntryStore:
         if lost_of(names):
             names = files.listing(self.address(ENTRIES))  # a run can enter and be kept while another lists
         for run in lost_of(names):
-            raise BadRecordError(
+            raise ArtifactError(
                 f"{self.address(ENTRIES, f'{run}.kept')}: the entries of this run are gone, and spending would be "
                 "counted too low without them; restore them from a copy."
             )
         for name in sorted({name for name in names if name.endswith(".parquet")} - set(entries_of(names))):
-            raise BadRecordError(
+            raise ArtifactError(
                 f"{self.address(ENTRIES, name)}: this is not the name of an entry, as the ledger wrote it; give the "
                 "file its former name, or remove it if the ledger has it under that name, too."
             )
@@ -211,7 +210,7 @@ class EntryStore:
 
     def _unit_of(self, name: str) -> str:
         """Return the unit of an entry, empty if it is damaged, which only matters to those who read all of it."""
-        with contextlib.suppress(BadFileError, BadRecordError):
+        with contextlib.suppress(DataError, ArtifactError):
             return about_of(self.address(ENTRIES, name))[0].unit
         return ""
 
@@ -225,9 +224,9 @@ class EntryStore:
             if not os.path.exists(path):
                 snapshot(address, path)
             if not name.startswith(f"{digest_of(path, secret)}."):
-                with contextlib.suppress(BadFileError, BadRecordError):  # but not that it is of another version
+                with contextlib.suppress(DataError, ArtifactError):  # but not that it is of another version
                     about_of(path, address)
-                raise BadRecordError(_damaged(address))
+                raise ArtifactError(_damaged(address))
             about, rows = about_of(path, address)
         except (CorpusveilError, OSError):
             if files.exists(address):
@@ -316,7 +315,7 @@ def about_of(path: str, address: str = "") -> tuple[About, int]:
         columns = [group.column(number).statistics for group in groups for number in range(group.num_columns)]
         wrong = [shown.null_count or (shown.physical_type == "INT64" and shown.min < 0) for shown in columns if shown]
         if about is None or not parquet.schema_arrow.equals(ROWS) or any(wrong):
-            raise BadRecordError(damaged)
+            raise ArtifactError(damaged)
         return about, int(parquet.metadata.num_rows)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Collection, Container, Generator, Mapping,
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
-from corpusveil.errors import CapError, CorpusveilError, OtherRunError
+from corpusveil.errors import CapError, CorpusveilError, WorkError
 
 _ENTRY = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
@@ -43,7 +43,7 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
 
     ``refuse`` is None for a run without caps, which never withdraws an entry. It is called again only if the second
     look finds an entry of another run that the first did not, since fewer entries mean less spending. Raises CapError
-    if a cap refuses the run, and OtherRunError if it does so because of a run that entered meanwhile; then the entries
+    if a cap refuses the run, and WorkError if it does so because of a run that entered meanwhile; then the entries
     of this run are removed.
     """
     seen: dict[str, Any] = {}
@@ -66,7 +66,7 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
             for name in mine:
                 yield Step("remove", name)
             if isinstance(error, CapError):
-                raise OtherRunError(
+                raise WorkError(
                     "Another run entered its spending in the ledger at the same moment; nothing was drawn. Run the "
                     "same command again."
                 ) from None

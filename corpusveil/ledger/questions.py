@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.errors import SizeError
+from corpusveil.errors import DataError
 from corpusveil.ledger.entries import ABOUT, NUMBERS, About, Entry, header_of
 from corpusveil.storage import disk
 
@@ -66,7 +66,7 @@ def connected(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
         try:
             yield connection
         except duckdb.OutOfMemoryException:
-            raise SizeError(
+            raise DataError(
                 f"{folder}: a question to the ledger needs more room here, for what exceeds {MEMORY} of memory; make "
                 "room, or let TMPDIR name another folder."
             ) from None

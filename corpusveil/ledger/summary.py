@@ -17,11 +17,9 @@ from corpusveil.budget.accounting import INFINITE, as_float
 from corpusveil.choices import OverCap
 from corpusveil.display import Card, Shown, Table, figure, several
 from corpusveil.errors import (
-    BadRecordError,
-    BadValueError,
-    NotMadeError,
-    UnknownError,
-    UnsetError,
+    ArtifactError,
+    MissingError,
+    SettingError,
     UserError,
     VersionError,
     either,
@@ -55,10 +53,10 @@ class Ledger:
 
     def __post_init__(self) -> None:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
-            raise BadValueError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
+            raise SettingError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
         object.__setattr__(self, "url", files.as_text(self.url))
         if self.cap is not None and not self.cap > 0:
-            raise BadValueError(f"cap {self.cap}: give a number of nats above 0.")
+            raise SettingError(f"cap {self.cap}: give a number of nats above 0.")
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its cap and the units in the form that a release uses."""
@@ -89,9 +87,9 @@ class Ledger:
                 unit, value = name, rest
             name = name if equals and is_name(name) else ""  # of a unit; a value is not quoted
             if not names:
-                raise UnknownError(f"{self.url}: no release has spent anything in this ledger.")
+                raise SettingError(f"{self.url}: no release has spent anything in this ledger.")
             if unit not in names and (unit is not None or len(names) > 1):
-                raise UnknownError(
+                raise SettingError(
                     f"{' '.join(filter(None, ['unit', unit or name]))}: name a unit of this ledger, {either(names)}."
                 )
             asked = Unit.of(unit or names[0])
@@ -107,7 +105,7 @@ class Ledger:
                 other = (
                     f"; it accounts for {asked.name}, not for {name}" if name and unit is None and asked.column else ""
                 )
-                raise UnknownError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}{other}.")
+                raise SettingError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}{other}.")
             return LedgerSummary(self.url, (asked.name,), tuple(lines), as_float(most), of_one_unit=True)
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:
@@ -155,11 +153,9 @@ class LedgerSummary(Shown):
     of_one_unit: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything by name, for JSON."""
         return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "most": self.most}
 
     def card(self) -> Card:
-        """Return a row a release, and the most that a unit has spent."""
         units = " or ".join(Unit.of(name).noun for name in self.units)
         title, of_what = (
             (f"One {units} in", "it has spent")
@@ -192,7 +188,7 @@ def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str
     held: dict[str, About] = {}
     try:
         ledger.units()
-    except BadRecordError as error:
+    except ArtifactError as error:
         yield str(error)
     for name in ledger.names():
         with tempfile.TemporaryDirectory(prefix="corpusveil-ledger-") as place:  # one entry at a time
@@ -208,7 +204,7 @@ def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str
     for folder in records:
         run = folder.read("run.json", Claim)
         if run is None:
-            raise NotMadeError(
+            raise MissingError(
                 f"{folder.url}: there are no records of a run here (no run.json); name the private records of a "
                 "release."
             )
@@ -270,7 +266,6 @@ class LedgerCheck(Shown):
         return f"{self.url}: {several(self.entries, 'entry', 'entries')}, undamaged{compared}."
 
     def card(self) -> Card:
-        """Return the differences, or that there is none."""
         return Card(self.verdict, [("difference", sentence) for sentence in self.differences])
 
 
@@ -280,7 +275,7 @@ def require_ledger(
     """Return the form of a ledger that a release uses. Raises UserError for a value that is not a ledger."""
     if value is None:
         if unit is not None:
-            raise UnsetError("unit: this is the unit whose spending a ledger counts; give a ledger, too.")
+            raise SettingError("unit: this is the unit whose spending a ledger counts; give a ledger, too.")
         return None
     if not isinstance(value, Ledger):
         raise of_other_type("ledger", value, "cv.Ledger(URL, cap=...)")

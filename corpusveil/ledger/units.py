@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import BadRowError, BadValueError, ConflictError, of_other_type
+from corpusveil.errors import DataError, SettingError, of_other_type
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage.documents import Documents, chosen
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
@@ -39,9 +39,9 @@ class Unit:
         """Return the unit of ``COLUMN``, ``NAME=COLUMN`` or ``content``. Raises UserError for an empty part."""
         name, equals, column = text.partition("=")
         if not name or (equals and not column):
-            raise BadValueError(f"unit {text!r}: name a column, as in customer_id or customer_id=customer, or content.")
+            raise SettingError(f"unit {text!r}: name a column, as in customer_id or customer_id=customer, or content.")
         if name == CONTENT and equals:
-            raise BadValueError(f"unit {text!r}: the unit content is a document's text; give the column another name.")
+            raise SettingError(f"unit {text!r}: the unit content is a document's text; give the column another name.")
         return cls(name, None if name == CONTENT else column or name)
 
     @property
@@ -65,7 +65,7 @@ def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Uni
             raise of_other_type("unit", text, "the name of a column, or 'content'")
     units = tuple(sorted(map(Unit.of, texts)))
     if len({unit.name for unit in units}) < len(units):
-        raise ConflictError("unit: a unit is named twice; name each unit once.")
+        raise SettingError("unit: a unit is named twice; name each unit once.")
     return units
 
 
@@ -79,7 +79,7 @@ def text_of(value: Any) -> str | None:
 def texts_of(values: Values, unit: Unit, rows: Sequence[int], place: str) -> pa.Array:
     """Return the texts of a column's values, strings or whole numbers; large_string [D].
 
-    ``rows`` [D] are the numbers of rows from 0, and ``place`` their file or frame, for sentences. Raises BadRowError
+    ``rows`` [D] are the numbers of rows from 0, and ``place`` their file or frame, for sentences. Raises DataError
     for the first value that is missing, empty or of another type.
     """
     texts = _texts(values)
@@ -87,7 +87,7 @@ def texts_of(values: Values, unit: Unit, rows: Sequence[int], place: str) -> pa.
         at = texts.is_null().index(True).as_py()
         value = values[at].as_py() if isinstance(values, (pa.Array, pa.ChunkedArray)) else values[at]
         why = "is missing" if value is None or value == "" else f"is of type {type(value).__name__}"
-        raise BadRowError(
+        raise DataError(
             f"{place}, row {rows[at] + 1}: the unit {unit.name} {why}; give every document a string or a whole number, "
             "or leave the document out."
         )

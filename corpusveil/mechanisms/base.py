@@ -13,7 +13,7 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Int64, Integers
 from corpusveil.display import Card, Shown, round_up, rounded_up
-from corpusveil.errors import BadValueError, ShapeError, UnknownError, of_other_type
+from corpusveil.errors import SettingError, of_other_type
 from corpusveil.sampling import grid, weights
 from corpusveil.sampling.draws import Draws
 from corpusveil.sampling.weights import check_epsilon
@@ -44,11 +44,9 @@ class Guarantee(Shown):
     per: str = "token"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the fields by name, for a manifest."""
         return dataclasses.asdict(self)
 
     def card(self) -> Card:
-        """Return the guarantee, its conditions, and what is in the clear."""
         if not self.holds or self.epsilon is None:
             fields: list[tuple[str, str | Sequence[str]]] = [("why", self.notes), ("claimed", self.claim)]
             return Card(f"No guarantee: {self.mechanism}", [*fields, ("in the clear", "; ".join(self.disclosed))])
@@ -190,13 +188,13 @@ class Mechanism(abc.ABC):
     def check_id(self, word: int) -> int:
         """Return the id as int. Raises UserError if the vocabulary has no such id."""
         if not 0 <= int(word) < len(self.space):
-            raise UnknownError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}; give one of these.")
+            raise SettingError(f"id {word}: the vocabulary has ids 0 to {len(self.space) - 1}; give one of these.")
         return int(word)
 
     def check_tokens(self, ids: Int32, draws: Draws) -> None:
         """Raise UserError unless there is a draw for each id, and each id is a word: compiled loops do not check."""
         if len(draws) != ids.size:
-            raise ShapeError(f"{len(draws)} draws for {ids.size} tokens; give one draw for each token.")
+            raise SettingError(f"{len(draws)} draws for {ids.size} tokens; give one draw for each token.")
         if ids.size:
             self.check_id(ids.min())
             self.check_id(ids.max())
@@ -205,14 +203,14 @@ class Mechanism(abc.ABC):
 def check_whole(name: str, value: Any, least: int, most: int) -> None:
     """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise BadValueError(f"{name} = {value}: give a whole number from {least} to {most:,}.")
+        raise SettingError(f"{name} = {value}: give a whole number from {least} to {most:,}.")
 
 
 def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
     """Raise UserError unless a parameter is a number between 0 and 1, or, with ``ends``, 0 or 1."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool)
     if not good or not (0 < value < 1 or (ends and value in (0, 1))):
-        raise BadValueError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
+        raise SettingError(f"{name} = {value}: give a number {'from 0 to' if ends else 'between 0 and'} 1.")
 
 
 def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
@@ -225,13 +223,13 @@ def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, s
         return
     values = np.asarray(epsilon, dtype=np.float64)
     if values.shape != (tokens,):
-        raise ShapeError(
+        raise SettingError(
             f"epsilon has shape {values.shape} for {tokens} tokens; give a single number, or a number for each token."
         )
     starts = np.flatnonzero(np.append(np.ones(min(tokens, 1), np.bool_), values[1:] != values[:-1]))
     runs = values[starts]
     if not (np.isfinite(runs).all() and (runs > 0).all()):
-        raise BadValueError("epsilon: give finite numbers above 0.")
+        raise SettingError("epsilon: give finite numbers above 0.")
     distinct, which = np.unique(grid.round_down(runs), return_inverse=True)
     order = np.argsort(which.astype(np.uint16), kind="stable")  # by radix: linear in the runs, however many epsilons
     sizes = np.diff(starts, append=tokens)[order]

@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from corpusveil.errors import MismatchError, UnknownError, nearest, of_other_type
+from corpusveil.errors import SettingError, nearest, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
@@ -42,7 +42,7 @@ def find(name: str) -> type[Mechanism]:
     if not isinstance(name, str):
         raise of_other_type("mechanism", name, "a name first, then the space")
     if name == OF_PASSAGES:
-        raise MismatchError(
+        raise SettingError(
             f"{name}: this replaces passages by those of a store, not words of a space; give a store, in Python "
             "cv.PassageExchange(store)."
         )
@@ -61,7 +61,7 @@ def check(name: str, given: Iterable[str]) -> None:
     for parameter in given:
         if parameter not in known:
             hint = nearest(parameter, known) or f"; its parameters are: {', '.join(known) or 'none'}."
-            raise UnknownError(f"{parameter}: {name} has no such parameter{hint}")
+            raise SettingError(f"{parameter}: {name} has no such parameter{hint}")
 
 
 def parameters(name: str) -> list[str]:

@@ -23,7 +23,7 @@ from typing import ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.distances import euclidean
 from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
@@ -54,11 +54,11 @@ class Tem(OnDistances):
         check_fraction("beta", self.beta)
         if self.gamma is None:
             if self._outside() <= 1:
-                raise BadValueError(
+                raise SettingError(
                     f"beta = {self.beta}: with {len(self.space)} words, give a beta below 1 - 1/{len(self.space)}."
                 )
         elif isinstance(self.gamma, bool) or not isinstance(self.gamma, (int, float)) or not 0 < self.gamma < math.inf:
-            raise BadValueError(f"gamma = {self.gamma}: gamma is a distance; give a finite number above 0.")
+            raise SettingError(f"gamma = {self.gamma}: gamma is a distance; give a finite number above 0.")
 
     def _outside(self) -> decimal.Decimal:
         b = decimal.Decimal(self.beta)

@@ -32,7 +32,7 @@ from corpusveil.arrays import Bool, Int64
 from corpusveil.collocations.artifact import WORK, make_once
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms.base import check_whole
 from corpusveil.passages import pieces as piece_rules
 from corpusveil.passages.encoder import encoder_of
@@ -116,7 +116,6 @@ class PublicPieces:
         return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
 
     def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
-        """Return the runs of fit sentences."""
         tools = _tools(self.space, self.excluded, self.refuse)
         cut = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens, bounds = cut.tokens, cut.bounds
@@ -283,19 +282,19 @@ def build_store(
     """
     url, engine = files.absolute(files.as_text(output)), engine or Here()
     if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
-        raise BadValueError("licence: say in a line under which license the texts are public, such as CC0.")
+        raise SettingError("licence: say in a line under which license the texts are public, such as CC0.")
     if attribution is not None and not (isinstance(attribution, str) and attribution.isprintable()):
-        raise BadValueError("attribution: say in a line whom to name, or leave it out.")
+        raise SettingError("attribution: say in a line whom to name, or leave it out.")
     match words:
         case None:
             pass
         case [int(least), int(most)] if 1 <= least <= most:
             words = (least, most)
         case _:
-            raise BadValueError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
+            raise SettingError(f"words = {words}: give the least and the most words of a piece, such as (4, 40).")
     check_whole("size", size, LEAST, MOST)
     if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
-        raise BadValueError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
+        raise SettingError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     refuse = tuple(refuse)

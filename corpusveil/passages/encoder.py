@@ -4,7 +4,7 @@ Where a space has sentence vectors, which are taught to add up (``teaching.py``)
 has none, a word of public share p weighs ``10^-3 / (10^-3 + p)`` (Arora, Liang, Ma 2017), and word vectors have length
 one and are centered by their mean, weighted by p: fixed point, vectors rounded to ``2^-14`` and weights to ``2^-15``.
 A last coordinate says whether a piece denies, which a sum hardly shows: 0.3 of the length of the others, below 0
-without a word of ``DENIALS`` (``python -m benchmarks opposites``). The sum of a piece is scaled so that the whole has
+without a word of ``DENIALS`` (docs/choosing-the-unit.md). The sum of a piece is scaled so that the whole has
 length 127, and rounded to the nearest int8, halves away from zero. A piece without a known word has the vector 0.
 
 A store can have vectors of another kind: of an encoder that a package names among the entry points
@@ -25,7 +25,7 @@ import pyarrow as pa
 
 from corpusveil.arrays import Bool, Float64, Int8, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.errors import DataError, PackageError, UnsetError
+from corpusveil.errors import DataError, PackageError, SettingError
 from corpusveil.passages.pieces import Pieces
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
@@ -108,7 +108,7 @@ def mean_vectors(space: Space) -> MeanVectors:
 def _weighted(space: Space) -> Int32:
     """Return word vectors times their weights, int32 [V, d]. Raises UserError for a space without counts."""
     if space.counts is None:
-        raise UnsetError(f"{space.url or 'the space'}: pieces weigh words by their frequency, and this has no counts.")
+        raise SettingError(f"{space.url or 'the space'}: pieces weigh words by frequency, and this has no counts.")
     counts = space.counts.astype(np.int64)
     vectors = np.empty(space.vectors.shape, np.int64)
     scale = _FULL / float(np.abs(space.vectors).max())

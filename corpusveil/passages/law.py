@@ -27,7 +27,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int64, UInt64
 from corpusveil.budget.accounting import upward
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.sampling.weights import TOTAL, check_epsilon
 
 NEAR_ODDS, FEWEST, MOST_NATS = 4, 4, 100.0
@@ -64,7 +64,7 @@ class Exchange:
         if threshold >= TOTAL or law.epsilon > epsilon:
             law = cls(pieces, neighbors, threshold - 1)
         if law.threshold >= TOTAL - 1 and cls(pieces, neighbors, TOTAL - 1).epsilon < epsilon:
-            raise BadValueError(
+            raise SettingError(
                 f"epsilon = {epsilon:g}: with {pieces:,} pieces 64-bit draws reach at most "
                 f"{cls(pieces, neighbors, TOTAL - 1).epsilon:.4g}; give a smaller epsilon."
             )

@@ -10,7 +10,7 @@ import functools
 
 import pyarrow as pa
 
-from corpusveil.errors import MismatchError
+from corpusveil.errors import SettingError
 from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import Store
 from corpusveil.text.tokens import Tokenizer, string_buffers
@@ -32,7 +32,7 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
     there = own.keys() & published.keys()
     if len(there) >= FEW and len(there) > OVERLAP * len(own):
         rows = ", ".join(f"{row + 1:,}" for row in sorted({published[form] for form in there})[:FEW])
-        raise MismatchError(
+        raise SettingError(
             f"{store.url or 'the store'}: more than {OVERLAP:.0%} of the first texts and of their sentences "
             f"are pieces of this store (its rows {rows}, …), and would be published word for word; make the store of "
             "other text, or accept this with accept_overlap."

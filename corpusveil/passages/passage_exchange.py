@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Int8, Int32
-from corpusveil.errors import ShapeError, of_other_type
+from corpusveil.errors import SettingError, of_other_type
 from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, check_whole
 from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import Store
@@ -58,7 +58,7 @@ class PassageExchange:
         ``draws`` are those of the same P pieces. Raises UserError for an epsilon that is not a finite number above 0.
         """
         if len(draws) != len(points):
-            raise ShapeError(f"{len(draws)} draws for {len(points)} pieces; give one draw for each piece.")
+            raise SettingError(f"{len(draws)} draws for {len(points)} pieces; give one draw for each piece.")
         ranks, pieces = self.exchange(epsilon).draw(*draws.pair(EXCHANGE))
         near, out = np.flatnonzero(ranks >= 0), pieces.astype(np.int32)
         out[near] = self.store.search.at_ranks(points[near], ranks[near])

@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.arrays import Float64, Int8
-from corpusveil.errors import DataError, MismatchError, VersionError
+from corpusveil.errors import DataError, SettingError, VersionError
 from corpusveil.passages import pieces
 from corpusveil.passages.encoder import MeanVectors, OtherVectors, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
@@ -75,7 +75,6 @@ class Store:
         return cls(texts, vectors, space, digest, None, {**(info or {}), "encoder": made_by.name})
 
     def __len__(self) -> int:
-        """Return the number of pieces."""
         return len(self.texts)
 
     def __repr__(self) -> str:
@@ -166,7 +165,7 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     space = space or load_space(str(made_of["path"]))
     made_by = encoder_of(space, info["encoder"])
     if space.digest != made_of["digest"] or made_by.name != info["encoder"]:
-        raise MismatchError(
+        raise SettingError(
             f"{address}: this store was made with another space ({str(made_of['digest'])[:16]}…) or version of the "
             "encoder; give that space, or build the store again."
         )

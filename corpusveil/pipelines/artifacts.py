@@ -18,7 +18,7 @@ from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
-from corpusveil.errors import UnsetError
+from corpusveil.errors import SettingError
 from corpusveil.passages.build import build_store
 from corpusveil.passages.encoder import OtherVectors
 from corpusveil.passages.store import Store
@@ -285,5 +285,5 @@ def _language(flow: CollocationsSettings) -> str | None:
 def _place(settings: Settings, name: str) -> str:
     place = getattr(_of(settings), name)
     if place is None:
-        raise UnsetError(f"collocations.{name}: this setting is missing; add it.")
+        raise SettingError(f"collocations.{name}: this setting is missing; add it.")
     return str(place)

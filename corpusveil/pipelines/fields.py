@@ -16,7 +16,7 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticCustomError
 
 from corpusveil.choices import Group
-from corpusveil.errors import BadValueError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.registry import Registry
 
 _NAMED = re.compile(r"\{([a-z_]+(?:\.[a-z_]+)?)\}")
@@ -51,7 +51,6 @@ class Setting:
     """Whether a command requires it."""
 
     def __call__(self, schema: dict[str, Any]) -> None:
-        """Add further constraints to the setting's JSON schema."""
         if self.choices is not None:
             schema["enum"] = list(self.known)
 
@@ -152,7 +151,7 @@ def pairs(what: str, given: list[str]) -> dict[str, Any]:
     for pair in given:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise BadValueError(f"{what} {pair}: write it as NAME=VALUE.")
+            raise SettingError(f"{what} {pair}: write it as NAME=VALUE.")
         try:
             values[name] = orjson.loads(value)
         except orjson.JSONDecodeError:

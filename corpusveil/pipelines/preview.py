@@ -187,6 +187,5 @@ def _in_common(before: Sequence[str], after: Sequence[str]) -> float:
 
 
 def _shown(text: str) -> str:
-    """Return the beginning of a text, without terminal control characters."""
     plain = " ".join("".join(character if character.isprintable() else " " for character in text).split())
     return plain[:SHOWN] + ("…" if len(plain) > SHOWN else "")

@@ -92,7 +92,6 @@ def _note_rows(plan: Plan, watch: Watch) -> None:
 
 
 def _warn_of_repeated(batch: Batch, release: AnyRelease, watch: Watch) -> None:
-    """Warn if several of the first rows share an id."""
     if batch.ids is not None and release.duplicates == "independent" and len(set(batch.ids)) < len(batch.ids):
         watch.warn(
             f"warning: the first {len(batch.ids):,} rows have {several(len(set(batch.ids)), 'different id')}. Equal "

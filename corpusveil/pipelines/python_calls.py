@@ -11,11 +11,8 @@ import pyarrow as pa
 
 from corpusveil.choices import OnBadRows, Separator
 from corpusveil.errors import (
-    BadTypeError,
-    BadValueError,
-    ConflictError,
     DataError,
-    UnknownError,
+    SettingError,
     UserError,
     nearest,
     of_other_type,
@@ -65,9 +62,7 @@ class NamedCall:
         named = (name for name, setting in _arguments().items() if setting.place == place)
         return next(named, place.partition(".")[2] or place)
 
-    def fault(
-        self, place: str, sentence: str, value: object = None, kind: type[UserError] = BadValueError
-    ) -> UserError:
+    def fault(self, place: str, sentence: str, value: object = None, kind: type[UserError] = SettingError) -> UserError:
         given = "" if value is None else f" = {value!r}"
         return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
 
@@ -133,7 +128,7 @@ def compare(
         settings = _named("cv.compare", None, None, {"store": ENGLISH, "epsilon": epsilons[0]})
         ways.append((settings, list(map(float, epsilons))))
     if not ways:
-        raise BadValueError("cv.compare: give a risk or an epsilon.")
+        raise SettingError("cv.compare: give a risk or an epsilon.")
     return _previewed(texts, text, ways, key)
 
 
@@ -163,7 +158,7 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
         if setting is None:
-            raise UnknownError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
+            raise SettingError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
         if value is not None:
             made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
     if (output := made.get("output")) is not None:
@@ -224,7 +219,7 @@ def privatize_corpus(
     writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
     if mark_source and not isinstance(release, PassageRelease):
-        raise ConflictError("mark_source: words are drawn for each text, which is not public; release passages.")
+        raise SettingError("mark_source: words are drawn for each text, which is not public; release passages.")
     columns = dataclasses.replace(run.reads.columns, marked=mark_source)
     run = dataclasses.replace(run, reads=dataclasses.replace(run.reads, columns=columns))
     return run.privatize(_engine(engine))
@@ -262,7 +257,6 @@ def _run(
     keep: str | Sequence[str], separator: Separator, corpus: str | None, root: Address | None, ledger: Ledger | None,
     unit: Units, on_bad_rows: OnBadRows,
 ) -> Run:  # fmt: skip
-    """Return the run of a call."""
     require_release(release)
     columns, at = Columns.of(text, id, keep, separator), None if root is None else files.as_text(root)
     spending = require_ledger(ledger, unit, corpus)
@@ -276,7 +270,7 @@ def _engine(engine: Engine | None) -> Engine:
     if isinstance(engine, type) or not callable(getattr(engine, "run", None)):
         needed = "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()"
         if isinstance(engine, type):
-            raise BadTypeError(f"engine: give {needed}, not the class {engine.__name__}.")
+            raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
 

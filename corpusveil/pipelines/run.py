@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import InUseError, UnknownError, UnsetError
+from corpusveil.errors import AddressError, SettingError
 from corpusveil.pipelines.flows import Flow, flows, options_of
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.settings.toml import Document
@@ -30,7 +30,6 @@ class Note(Record):
 
 
 def _sizes(document: Document, place: str | None) -> list[list[Any]] | None:
-    """Return the names and sizes of the files that a setting names."""
     if place == "collocations.input":
         return [[shard.relative, shard.size] for shard in find_shards(document.settings.value(place))]
     if place == "space.vectors":
@@ -83,9 +82,9 @@ def run(document: Document, watch: Watch | None = None, *, only: str | None = No
     planned = list(steps(document))
     if not planned:
         every = ", ".join(flow.name for flow in flows())
-        raise UnsetError(f"{document.file}: there is nothing to do; add the settings of a step ({every}).")
+        raise SettingError(f"{document.file}: there is nothing to do; add the settings of a step ({every}).")
     if only is not None and only not in (names := [step.flow.name for step in planned]):
-        raise UnknownError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
+        raise SettingError(f"{only}: there is no such step in {document.file}, which has the steps {', '.join(names)}.")
     for step in planned:
         if only in (None, step.flow.name):
             _do(step, document.settings, watch)
@@ -113,7 +112,7 @@ def _is_to_do(step: FlowStep, artifact: str) -> bool:
             _note(step, artifact)
         return True
     if noted.settings != step.digest:
-        raise InUseError(
+        raise AddressError(
             f"{artifact}: this was made with other settings or another corpus; choose another output for the step "
             f"{step.flow.name}, or remove this."
         )

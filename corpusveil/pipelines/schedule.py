@@ -23,11 +23,11 @@ from pydantic import Field
 
 from corpusveil.display import several
 from corpusveil.errors import (
-    BadRecordError,
+    AddressError,
+    ArtifactError,
     BadShardsError,
     CorpusveilError,
-    InUseError,
-    MismatchError,
+    SettingError,
     UserError,
     WorkError,
 )
@@ -95,7 +95,7 @@ class Schedule:
         corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
         root, records = corpus.root or root_of(corpus.input), Records(files.absolute(records_of(output)))
         schedule = cls(document, root, output.path, records, key_of(settings.key).derive("records"), State())
-        with contextlib.suppress(BadRecordError):  # then it is made again
+        with contextlib.suppress(ArtifactError):  # then it is made again
             schedule.state = records.read(STATE, State) or State()
         for name in schedule.unknown():
             if _sha256(files.join(output.path, name)):
@@ -192,14 +192,14 @@ class Schedule:
             folder, shards = files.join(self.output, name), self.shards_of(name, look)
             digests = [keyed_digest(shard.url, self.record_key) for shard in shards]
             if not shards or digests != [record.input.digest for record in self._made(name)]:
-                raise MismatchError(
+                raise SettingError(
                     f"{folder}: the input of this run has changed or is gone, so that it cannot be written again; "
                     "restore the input as it was, or the release from a copy."
                 )
             files.remove(files.join(folder, MANIFEST))  # without which the run is unfinished
             self.do(name, shards, watch)
             if _sha256(folder) != self.state.index.runs[name]:
-                raise MismatchError(f"{folder}: this is not the release of before; set caps and names as they were.")
+                raise SettingError(f"{folder}: this is not the release of before; set caps and names as they were.")
             watch.say(f"{name} was written again, with the same bytes")
 
     def unknown(self) -> list[str]:
@@ -212,7 +212,7 @@ class Schedule:
 
     def _claimed(self, name: str) -> list[str]:
         """Return the paths of a run's shards; none without a sound claim."""
-        with contextlib.suppress(BadRecordError):
+        with contextlib.suppress(ArtifactError):
             claim = self.records.read(f"{name}/run.json", Claim)
             return [] if claim is None else list(claim.claimed["inputs"])
         return []
@@ -228,7 +228,7 @@ class Schedule:
         names = [f"{name}/shards/part-{number:05d}-of-{len(paths):05d}.json" for number in range(len(paths))]
         records = [record for each in names if (record := self.records.read(each, Shard)) is not None]
         if not paths or [record.input.path for record in records] != paths:
-            raise InUseError(
+            raise AddressError(
                 f"{files.join(self.output, name)}: this release is there, and {self.records.url} does not know it; "
                 "restore the records, or begin another schedule with another output.path."
             )
@@ -238,9 +238,9 @@ class Schedule:
         """Raise UserError if earlier runs made another release, or began their paths at another folder."""
         again = "or choose another output.path to begin another schedule, which releases all shards again"
         if files.exists(files.join(self.output, MANIFEST)):
-            raise InUseError(f"{self.output}: this is a release, and a schedule writes into folders; choose another.")
+            raise AddressError(f"{self.output}: this is a release, and a schedule writes into folders; choose another.")
         if self.state.root not in ("", self.root) and files.exists(self.state.root):
-            raise MismatchError(
+            raise SettingError(
                 f"{self.document.file}: paths began at {self.state.root} before, and begin at {self.root} now. Set "
                 f"corpus.input and corpus.root as before, {again}."
             )
@@ -253,7 +253,7 @@ class Schedule:
             then = {key: manifest["key_fingerprint"], **named(manifest["configuration"])}
             changed = differences(then, {key: release.key.fingerprint(), **named(release.configuration())})
         differs = "; ".join(changed) or "space, key, version or configuration are not those of the earlier runs"
-        raise MismatchError(f"{self.document.file}: {differs}. Set this as before, {again}.")
+        raise SettingError(f"{self.document.file}: {differs}. Set this as before, {again}.")
 
 
 def _sha256(release: str) -> str:
@@ -312,7 +312,7 @@ def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
     records = Records(files.absolute(records_of(needed(document.settings.output, "output"))))
     records.close()
     held = lease.take(records.address(lease.FOLDER))
-    if isinstance(held, lease.Busy):
+    if isinstance(held, str):
         watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
         return 0
     with held:

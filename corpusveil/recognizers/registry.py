@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from corpusveil.errors import BadValueError, PackageError, UnknownError
+from corpusveil.errors import PackageError, SettingError
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.storage import files
@@ -35,8 +35,8 @@ def _loaded(name: str) -> Declared | Function:
         return _imported(name)
     try:
         return RECOGNIZERS.find(name)
-    except UnknownError as error:
-        raise UnknownError(f"{error} A file of terms is {_TERMS}PATH.") from None
+    except SettingError as error:
+        raise SettingError(f"{error} A file of terms is {_TERMS}PATH.") from None
 
 
 def make(name: str | Function, space: Space) -> Recognizer:
@@ -66,7 +66,7 @@ class _OfKinds:
     def __call__(self, tokens: Tokens) -> Spans:
         spans = self.find(tokens)
         if not {spans.names[kind] for kind in np.unique(spans.kinds).tolist()} <= {*self.kinds}:
-            raise BadValueError(  # without the kind, which could be made of a text
+            raise SettingError(  # without the kind, which could be made of a text
                 f"{self.name}: this recognizer found a span of a kind that it does not declare, and it declares "
                 f"{', '.join(self.kinds)}; correct its declaration."
             )
@@ -82,7 +82,7 @@ def identity(name: str | Function) -> str:
         return f"{name}/{recognizer.version}"
     version = getattr(recognizer, "version", None)
     if version is None and "<" in getattr(recognizer, "__qualname__", "<"):  # two of one name would be one release
-        raise BadValueError(
+        raise SettingError(
             f"{name_of(name)}: this recognizer has no name of its own; give it an attribute version, and change that "
             "with what it finds."
         )
@@ -143,13 +143,13 @@ def _imported(name: str) -> Declared | Function:
     except PackageError:
         raise
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a module of the user's, which raises anything
-        raise UnknownError(
+        raise SettingError(
             f"{name}: this recognizer cannot be imported here ({type(error).__name__}); install its module, or put it "
             "into the working folder."
         ) from None
     finally:
         sys.path.remove(os.getcwd())
     if not callable(named) and not isinstance(named, Declared):
-        raise UnknownError(f"{name}: this is no function; name one that takes a list of texts.")
+        raise SettingError(f"{name}: this is no function; name one that takes a list of texts.")
     recognizer: Declared | Function = named
     return recognizer

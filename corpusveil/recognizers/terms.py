@@ -10,7 +10,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any, Self
 
-from corpusveil.errors import BadRowError, DataError, PackageError
+from corpusveil.errors import DataError, PackageError
 from corpusveil.text.folding import composed_text, folded
 from corpusveil.text.languages import UNSPACED
 from corpusveil.text.spans import KIND
@@ -65,11 +65,11 @@ class ListedTerms:
             try:
                 kind, tab, term = line.decode().rpartition("\t")
             except UnicodeDecodeError:
-                raise BadRowError(f"{url}, row {row}: this is not valid UTF-8; convert the file to UTF-8.") from None
+                raise DataError(f"{url}, row {row}: this is not valid UTF-8; convert the file to UTF-8.") from None
             kind, term = kind if tab else "name", term.strip()
             is_term = not term or (_same(term) and not _OF_OTHER_FORMS.search(term))
             if (tab and not term) or not KIND.fullmatch(kind) or not is_term:
-                raise BadRowError(
+                raise DataError(
                     f"{url}, row {row}: give a term, or a kind such as 'name', a tab and a term; without quotes, "
                     "brackets, semicolons and other columns."
                 )

@@ -16,7 +16,7 @@ from pathlib import Path
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from corpusveil.errors import AddressError, InUseError, NoFileError, PackageError, SecretError, not_a_choice
+from corpusveil.errors import AddressError, MissingError, PackageError, SettingError, not_a_choice
 from corpusveil.storage import files
 
 KEY_BYTES = 32
@@ -43,16 +43,16 @@ def _is_text(secret: bytes) -> bool:
 def _check(secret: bytes, source: str, size: int = 0) -> bytes:
     """Return a secret that can be a key; ``size`` is that of its file, of which perhaps only the beginning is given."""
     if not isinstance(secret, bytes):
-        raise SecretError(
+        raise SettingError(
             f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file with Key.load."
         )
     if (length := max(size, len(secret))) != KEY_BYTES:
-        raise SecretError(
+        raise SettingError(
             f"{source}: a key has exactly {KEY_BYTES} random bytes, and this has {length:,}; make a key with "
             "'corpusveil key new PATH'."
         )
     if len(set(secret)) < FEWEST_BYTES or _is_text(secret):
-        raise SecretError(
+        raise SettingError(
             f"{source}: this looks like a passphrase, which can be guessed; make a random key with 'corpusveil key "
             "new PATH'."
         )
@@ -111,17 +111,17 @@ class Key:
                 status = os.fstat(file.fileno())
                 secret = file.read(KEY_BYTES + 1)
         except FileNotFoundError:
-            raise NoFileError(
+            raise MissingError(
                 f"{name}: there is no such key file; make a key with 'corpusveil key new {name}'."
             ) from None
         except IsADirectoryError:
-            raise SecretError(f"{name}: this is a folder; name the key file in it.") from None
+            raise SettingError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
-            raise SecretError(f"{name}: the key file could not be read ({error.strerror}).") from None
+            raise SettingError(f"{name}: the key file could not be read ({error.strerror}).") from None
         key = cls(secret if secret == _TEST_SECRET else _check(secret, name, status.st_size))
         mode = stat.S_IMODE(status.st_mode)
         if os.name == "posix" and mode & OTHERS & ~_granted(status):
-            raise SecretError(
+            raise SettingError(
                 f"{name}: other users can read or write this key file (its mode is {mode:04o}); restrict access with "
                 f"chmod 600 {name}"
             )
@@ -132,11 +132,11 @@ class Key:
         """Read a key of 64 hexadecimal digits from an environment variable. Raises UserError if it is not a key."""
         text = os.environ.get(name)
         if not text:
-            raise SecretError(f"{name}: this environment variable is not set; set it to a key as 64 hex digits.")
+            raise SettingError(f"{name}: this environment variable is not set; set it to a key as 64 hex digits.")
         try:
             secret = bytes.fromhex(text.strip())
         except ValueError:
-            raise SecretError(f"{name}: this environment variable is not a key; set it to 64 hex digits.") from None
+            raise SettingError(f"{name}: this environment variable is not a key; set it to 64 hex digits.") from None
         return cls(secret if secret == _TEST_SECRET else _check(secret, name))
 
     @classmethod
@@ -149,14 +149,14 @@ class Key:
         if kind not in PLACES:
             raise not_a_choice("key", kind, PLACES)
         if not isinstance(name, str) or _HEX.fullmatch(name.strip()):
-            raise SecretError(f"key.{kind}: give the place of the key, never the key itself.")
+            raise SettingError(f"key.{kind}: give the place of the key, never the key itself.")
         if kind == "environment":
             key = cls.from_environment(name)
         elif kind == "path" and "://" not in name:
             name = os.path.abspath(name)  # workers may run in other folders
             key = cls.load(name)
         elif kind == "secret" and not name.startswith("projects/"):
-            raise SecretError("key.secret: name a version, as in projects/PROJECT/secrets/NAME/versions/3.")
+            raise SettingError("key.secret: name a version, as in projects/PROJECT/secrets/NAME/versions/3.")
         else:
             key = cls(bytes.fromhex(read_key(name)))
         return replace(key, place=(kind, name))
@@ -168,7 +168,7 @@ class Key:
             target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except FileExistsError:
-            raise InUseError(
+            raise AddressError(
                 f"{target}: this file already exists, and a key is never overwritten; choose another path."
             ) from None
         except OSError as error:
@@ -206,7 +206,7 @@ def read_key(location: str) -> str:
             client = secretmanager.SecretManagerServiceClient()
             data = bytes(client.access_secret_version(name=location).payload.data)
         except (GoogleAPIError, GoogleAuthError) as error:
-            raise SecretError(
+            raise SettingError(
                 f"{location}: this secret could not be read ({type(error).__name__}); "
                 "give the account that runs this the role Secret Manager Secret Accessor."
             ) from None
@@ -214,5 +214,5 @@ def read_key(location: str) -> str:
         data = files.read_bytes(location)
     text = data.hex() if len(data) == KEY_BYTES else data.decode("ascii", "replace").strip()
     if not _HEX.fullmatch(text):
-        raise SecretError(f"{location}: this is not a key; store {KEY_BYTES} bytes, or as many in hexadecimal.")
+        raise SettingError(f"{location}: this is not a key; store {KEY_BYTES} bytes, or as many in hexadecimal.")
     return text

@@ -15,7 +15,7 @@ import numpy as np
 
 from corpusveil.arrays import Int32, Int64, UInt64
 from corpusveil.compiled import compiled, u
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 
 TOTAL = 1 << 64
 FLOOR = 1 << 20
@@ -32,11 +32,11 @@ def check_epsilon(epsilon: float) -> float:
     try:
         value = float(epsilon)
     except (TypeError, ValueError):
-        raise BadValueError("epsilon: give a single number.") from None
+        raise SettingError("epsilon: give a single number.") from None
     if not (0 < value < float("inf")):
-        raise BadValueError(f"epsilon = {value:g}: give a finite number above 0.")
+        raise SettingError(f"epsilon = {value:g}: give a finite number above 0.")
     if value < SMALLEST_EPSILON:
-        raise BadValueError(f"epsilon = {epsilon}: the smallest epsilon is {SMALLEST_EPSILON}; give a larger one.")
+        raise SettingError(f"epsilon = {epsilon}: the smallest epsilon is {SMALLEST_EPSILON}; give a larger one.")
     return value
 
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from corpusveil.arrays import Int8, Int32, Integers
 from corpusveil.compiled import njit
-from corpusveil.errors import ShapeError
+from corpusveil.errors import SettingError
 from corpusveil.search.slices import in_slices
 
 MOST_DIMENSIONS = (1 << 24) // 127**2
@@ -32,7 +32,7 @@ class ProductSearch:
 
     def __post_init__(self) -> None:
         if self.rows.shape[1] > MOST_DIMENSIONS:
-            raise ShapeError(f"vectors of {self.rows.shape[1]:,} dimensions: give at most {MOST_DIMENSIONS:,}.")
+            raise SettingError(f"vectors of {self.rows.shape[1]:,} dimensions: give at most {MOST_DIMENSIONS:,}.")
 
     def several(self, points: Int8, k: int) -> tuple[Int32, Int32]:
         """Return the ids of the k rows that rank first, and their products: int8 [T, d] -> int32 [T, k], twice."""

@@ -22,7 +22,7 @@ from decimal import Decimal
 import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int64
-from corpusveil.errors import DataError, UnsetError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.sampling.weights import ln
 from corpusveil.search.neighbors import nearest
 from corpusveil.spaces.grammar import checked
@@ -76,7 +76,7 @@ def balanced(vectors: Vectors, counts: Int64 | None, balance: float) -> tuple[Ve
     most words share their vector.
     """
     if counts is None or not counts.any():
-        raise UnsetError(
+        raise SettingError(
             f"{vectors.source}: balance {balance:g} needs public counts of the words; give counts, such as the "
             "output of 'corpusveil count'."
         )

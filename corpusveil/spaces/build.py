@@ -12,12 +12,8 @@ import numpy as np
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.errors import (
-    BadTypeError,
-    BadValueError,
     DataError,
-    MismatchError,
-    ShapeError,
-    UnsetError,
+    SettingError,
     listed,
 )
 from corpusveil.spaces.balance import Balance, balanced, settled
@@ -68,7 +64,7 @@ def build_space(
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
-        raise BadTypeError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
+        raise SettingError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
     _check(embeddings, order)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
@@ -86,7 +82,7 @@ def build_space(
         )
     rows = [np.array([index[word] for word in words]) for index in indices]
     if not 0 <= lists <= len(words):
-        raise BadValueError(f"lists={lists}: give 0 to {len(words)}, since each list starts from another word.")
+        raise SettingError(f"lists={lists}: give 0 to {len(words)}, since each list starts from another word.")
     vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
     bits = np.random.PCG64(0)
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
@@ -102,7 +98,7 @@ def build_space(
             weighted = _balanced(words, sources, ordered, vocabulary.counts, chosen.weight)
             if not chosen.alone:
                 restricted = _balanced(words, sources, restricted, vocabulary.counts, chosen.weight)[0]
-        except (UnsetError, DataError):
+        except (SettingError, DataError):
             if not chosen.alone:
                 raise
             chosen = settled(None, order, "all words have the same public count, or the same vector")
@@ -191,7 +187,7 @@ def _grammar(lists: int, neighbors: Neighbors | None, grammar: float | None) -> 
     if grammar is None:
         return (0.0, {}) if obstacle or neighbors is None else (OF_LISTS, _use_note(OF_LISTS, "the default"))
     if checked("grammar", grammar) and obstacle:
-        raise UnsetError(
+        raise SettingError(
             f"grammar {grammar:g} has no effect: {obstacle}; give counts of pairs in more text, or leave it out."
         )
     return float(grammar), _use_note(grammar, "as asked") if grammar else {}
@@ -223,7 +219,7 @@ def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
     """Return whether hyphens join words in the text of the embeddings, if known. All must agree."""
     known = {embedding.hyphens: embedding.source for embedding in embeddings if embedding.hyphens is not None}
     if len(known) > 1:
-        raise MismatchError(
+        raise SettingError(
             f"Hyphens join words in the text of {known['join']} and split words in the text of {known['split']}; use "
             "embeddings whose texts were read alike."
         )
@@ -234,22 +230,22 @@ def _language(embeddings: Sequence[Vectors]) -> dict[str, str]:
     """Return as which language the text of the embeddings was read, if known. All must agree."""
     known = {embedding.language for embedding in embeddings if embedding.language is not None}
     if len(known) > 1:
-        raise MismatchError(f"The texts of the embeddings were read as {listed(sorted(known))}; use one language.")
+        raise SettingError(f"The texts of the embeddings were read as {listed(sorted(known))}; use one language.")
     return {"language": known.pop()} if known else {}
 
 
 def _check(embeddings: Sequence[Vectors], order: str | None) -> None:
     if not embeddings:
-        raise UnsetError("There is no embedding; give at least one.")
+        raise SettingError("There is no embedding; give at least one.")
     if order is not None and order not in ORDERS:
-        raise BadValueError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
+        raise SettingError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
 
 
 def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:
     """Return the counts to store, None if there are none (or if all are 0, which is the same)."""
     counts = first.counts if other is None else np.asarray(other, np.int64)
     if counts is not None and counts.shape != (len(first),):
-        raise ShapeError(
+        raise SettingError(
             f"{len(counts)} counts for {len(first)} words; give a count for each word of the first embedding."
         )
     return counts if counts is not None and counts.any() else None

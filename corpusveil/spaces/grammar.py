@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import svds
 
 from corpusveil.arrays import Float32, Float64, Int32, Int64
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 
 OF_LISTS = 1.0
 """The default G of the lists where there are pairs."""
@@ -91,7 +91,7 @@ class Neighbors:
 def checked(name: str, weight: float) -> float:
     """Return the weight of that name. Raises UserError unless it is from 0 to ``LARGEST``."""
     if isinstance(weight, bool) or not isinstance(weight, (int, float)) or not 0 <= weight <= LARGEST:
-        raise BadValueError(f"{name} = {weight}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
+        raise SettingError(f"{name} = {weight}: give a number from 0 (none) to {LARGEST:g}; 1 is usual.")
     return float(weight)
 
 

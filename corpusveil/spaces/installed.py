@@ -21,7 +21,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Literal
 
-from corpusveil.errors import ArtefactError, NotMadeError, PackageError, nearest
+from corpusveil.errors import ArtifactError, MissingError, PackageError, nearest
 from corpusveil.ownership import refuse_others
 from corpusveil.registry import Registry
 from corpusveil.storage import files, home
@@ -57,14 +57,14 @@ def located(address: str, which: Which) -> str:
     asked = address.removeprefix(SCHEME)
     name = ENGLISH if asked == DEMO else asked
     if _NAME.fullmatch(name) is None:
-        raise NotMadeError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
+        raise MissingError(f"{asked}: no installed {which} has such a name; give one such as {ENGLISH}.")
     if (point := SPACES.point(name)) is None:
         published = name.partition("-")[0] == ENGLISH  # to name a package that nobody published would invite anybody
         known = [each.removesuffix(f"-{which}") for each in SPACES.names()]
         asked = asked.removesuffix(f"-{which}")
         page = "docs/passages.md" if which == "store" else "docs/languages.md"
         more = f"or pip install corpusveil-space-{ENGLISH}" if published else f"which {page} shows"
-        raise NotMadeError(
+        raise MissingError(
             f"{asked}: there is neither a folder nor an installed {which} of this name; make one with 'corpusveil "
             f"{COMMANDS[which]}', {more}{nearest(asked, known) or '.'}"
         )
@@ -107,14 +107,14 @@ def _unpack(archive: Traversable, digest: str, target: Path) -> None:
         if target.exists():
             return
         if hashlib.file_digest(file, "sha256").hexdigest() != digest or not zipfile.is_zipfile(file):  # type: ignore[arg-type]
-            raise ArtefactError(f"{archive}: this archive is damaged; install its package again.")
+            raise ArtifactError(f"{archive}: this archive is damaged; install its package again.")
         part = target.with_name("part")
         shutil.rmtree(part, ignore_errors=True)  # left by a process that was killed
         with zipfile.ZipFile(file) as zipped:
             names = zipped.namelist()
             own = [name for name in names if name.startswith(f"{target.name}/")]
             if not own:
-                raise NotMadeError(
+                raise MissingError(
                     f"{archive}: this package has no {target.name}; make one with 'corpusveil {COMMANDS[target.name]}'."
                 )
             zipped.extractall(part, own)

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
-from corpusveil.errors import ArtefactError, BadRowError, DataError, MismatchError, NotMadeError, VersionError
+from corpusveil.errors import ArtifactError, DataError, MissingError, SettingError, VersionError
 from corpusveil.spaces.grammar import COLUMNS, Neighbors
 from corpusveil.spaces.vector_formats import decode, open_plain
 from corpusveil.spaces.vocabulary import Vocabulary, parts
@@ -54,7 +54,7 @@ def read_counts(url: str, vocabulary: Vocabulary, hyphens: Hyphens | None = None
         np.add.at(totals, at, counts[in_vocabulary])
         np.add.at(rough, at, counts[in_vocabulary])
     if rough.reshape(2, -1).sum(axis=0).max(initial=0) >= MOST:
-        raise ArtefactError(f"{url}: the counts of a word add up to more than 64 bits can hold; count again.")
+        raise ArtifactError(f"{url}: the counts of a word add up to more than 64 bits can hold; count again.")
     total: Int64 = totals.reshape(2, -1).sum(axis=0)
     if not total.any():
         raise DataError(
@@ -109,7 +109,7 @@ def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[
             yield from _parquet(files.join(folder, name))
         if shards:
             return
-    raise NotMadeError(
+    raise MissingError(
         f"{url}: there are no counts here; name the output of 'corpusveil count', a table or Parquet files."
     )
 
@@ -117,7 +117,7 @@ def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[
 def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, language: str | None) -> None:
     """Raise UserError unless an artifact has counts by this tokenizer, since other tokenizers have other words."""
     if artifact.kind != "counts":
-        raise MismatchError(
+        raise SettingError(
             f"{url}: this is {artifact.kind}, not counts; name the folder that 'corpusveil count' wrote."
         )
     counted_with, counted_in = artifact.as_dict().get("hyphens"), artifact.as_dict().get("language")
@@ -127,12 +127,12 @@ def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, la
             "with 'corpusveil count'."
         )
     if language is not None and counted_in != language:
-        raise MismatchError(
+        raise SettingError(
             f"{url}: these words were counted with language {counted_in}, and the text of the vectors was read with "
             f"{language}; count with {language}."
         )
     if hyphens is not None and counted_with != hyphens:
-        raise MismatchError(
+        raise SettingError(
             f"{url}: these words were counted with hyphens {counted_with}, and the text of the vectors was read "
             f"with {hyphens}; count with {hyphens}."
         )
@@ -145,7 +145,7 @@ def _parquet(url: str) -> Iterator[Pairs]:
             counts = batch["count"].cast(pa.int64())
             batch.validate(full=True)
             if counts.null_count or batch["ngram"].null_count or (pc.min(counts).as_py() or 0) < 0:
-                raise ArtefactError(f"{url}: an n-gram or count is empty, or a count is negative; count again.")
+                raise ArtifactError(f"{url}: an n-gram or count is empty, or a count is negative; count again.")
             yield batch["ngram"].cast(pa.string()), counts.to_numpy()
 
 
@@ -171,7 +171,7 @@ def _table(url: str) -> Iterator[Pairs]:
 def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
     number = fields[-1].strip() if fields else ""
     if len(fields) != 2 or not number.isdecimal() or len(number) > 18:
-        raise BadRowError(
+        raise DataError(
             f"{url}, row {row}: this is not a word and its count, a whole number; correct or delete this row."
         )
     return fields[0], int(number)

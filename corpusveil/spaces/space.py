@@ -18,10 +18,10 @@ import numpy.typing as npt
 from corpusveil.arrays import Float32, Int8, Int32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
 from corpusveil.errors import (
-    AccessError,
-    ArtefactError,
+    AddressError,
+    ArtifactError,
     DataError,
-    ShapeError,
+    SettingError,
     UserError,
 )
 from corpusveil.spaces.installed import located
@@ -83,21 +83,20 @@ class Space:
         if size < 2:
             raise DataError(f"A space of {size} words cannot hide anything; give at least two words.")
         if self.vectors.dtype != np.float32 or self.vectors.ndim != 2 or len(self.vectors) != size:
-            raise ShapeError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) is needed.")
+            raise SettingError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) is needed.")
         if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
-            raise ShapeError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) is needed.")
+            raise SettingError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) is needed.")
         for number, row in enumerate(self.lists):
             if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
-                raise ArtefactError(f"List {number} does not contain every word once; build the space again.")
+                raise ArtifactError(f"List {number} does not contain every word once; build the space again.")
         if (taught := self.sentences) is not None:
             if taught.dtype != np.int8 or taught.ndim != 2 or len(taught) != size:
-                raise ShapeError(f"sentence vectors are {taught.dtype} {taught.shape}; int8 ({size}, d) is needed.")
+                raise SettingError(f"sentence vectors are {taught.dtype} {taught.shape}; int8 ({size}, d) is needed.")
             object.__setattr__(self, "sentences", read_only(taught))
         object.__setattr__(self, "vectors", read_only(self.vectors))
         object.__setattr__(self, "lists", read_only(self.lists))
 
     def __len__(self) -> int:
-        """Return the number of words."""
         return len(self.vocabulary)
 
     def __repr__(self) -> str:
@@ -134,7 +133,7 @@ class Space:
     def read_in(self, asked: str | None) -> str | None:
         """Return the language in which texts are read for this space: the one ``asked`` for, or that of the space.
 
-        Raises MismatchError if the space has another.
+        Raises SettingError if the space has another.
         """
         return languages.settled(asked, self.language, "the space")
 
@@ -320,7 +319,7 @@ def _mapped(path: Path) -> npt.NDArray[Any]:
     try:
         array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
     except PermissionError:
-        raise AccessError(f"there is no permission to read {path.name}.") from None
+        raise AddressError(f"there is no permission to read {path.name}.") from None
     except BROKEN_ARRAY:
-        raise ArtefactError(f"{path.name} is missing or cut short.") from None
+        raise ArtifactError(f"{path.name} is missing or cut short.") from None
     return array

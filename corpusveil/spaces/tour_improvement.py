@@ -50,7 +50,6 @@ def _distance(vectors: Float32, a: int, b: int) -> float:
 
 @njit()
 def _edges(vectors: Float32, tour: Int64) -> Float64:
-    """Return the length of each edge of a ring."""
     out = np.empty(len(tour), np.float64)
     for i in range(len(tour)):
         out[i] = _distance(vectors, tour[i], tour[i + 1 if i + 1 < len(tour) else 0])

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import ArtefactError, BadFileError, BadRowError, FormatError
+from corpusveil.errors import ArtifactError, DataError
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
@@ -67,7 +67,7 @@ def decode(word: bytes, url: str, row: int) -> str:
     try:
         return word.decode("utf-8")
     except UnicodeDecodeError:
-        raise BadRowError(f"{url}, row {row}: the word is not valid UTF-8; convert the file to UTF-8.") from None
+        raise DataError(f"{url}, row {row}: the word is not valid UTF-8; convert the file to UTF-8.") from None
 
 
 def read_npz(url: str) -> VectorTable:
@@ -76,13 +76,13 @@ def read_npz(url: str) -> VectorTable:
         try:
             archive = np.load(file, allow_pickle=False)
         except (*BROKEN_ARRAY, *BROKEN_ZIP):
-            raise BadFileError(f"{url}: this is not a valid .npz archive; write it with numpy.savez.") from None
+            raise DataError(f"{url}: this is not a valid .npz archive; write it with numpy.savez.") from None
         if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise FormatError(f"{url}: this is a single array; write an .npz archive with 'vocab' and 'vectors'.")
+            raise DataError(f"{url}: this is a single array; write an .npz archive with 'vocab' and 'vectors'.")
         words = _member(archive, "vocab", url)
         vectors = _member(archive, "vectors", url)
     if words.ndim != 1 or words.dtype.kind not in "US":
-        raise FormatError(f"{url}: 'vocab' is {words.dtype} {words.shape}; write a one-dimensional array of strings.")
+        raise DataError(f"{url}: 'vocab' is {words.dtype} {words.shape}; write a one-dimensional array of strings.")
     if words.dtype.kind == "U":
         return VectorTable(words.tolist(), vectors)
     return VectorTable([decode(word, url, row) for row, word in enumerate(words.tolist(), 1)], vectors)
@@ -90,19 +90,19 @@ def read_npz(url: str) -> VectorTable:
 
 def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
     if name not in archive.files:
-        raise FormatError(f"{url}: the array '{name}' is missing; write an archive with 'vocab' and 'vectors'.")
+        raise DataError(f"{url}: the array '{name}' is missing; write an archive with 'vocab' and 'vectors'.")
     try:
         array: npt.NDArray[Any] = archive[name]
     except ValueError as error:
         if "Object arrays" not in str(error):
-            raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
-        raise FormatError(
+            raise DataError(f"{url}: '{name}' is damaged; write the archive again.") from None
+        raise DataError(
             f"{url}: '{name}' is an array of Python objects, which is not opened; save it with a plain dtype."
         ) from None
     except (*BROKEN_ARRAY, *BROKEN_ZIP):
-        raise BadFileError(f"{url}: '{name}' is damaged; write the archive again.") from None
+        raise DataError(f"{url}: '{name}' is damaged; write the archive again.") from None
     if not isinstance(array, np.ndarray):
-        raise FormatError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
+        raise DataError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
     return array
 
 
@@ -131,9 +131,9 @@ def read_text(url: str) -> VectorTable:
                 words.append(decode(word, url, row))
             blocks.append(_parse(numbers, width or 0, url, first_row + len(words) - len(numbers)))
     if not words:
-        raise BadFileError(f"{url}: this file has no vectors; write a word and its numbers on each line.")
+        raise DataError(f"{url}: this file has no vectors; write a word and its numbers on each line.")
     if header is not None and header[0] != len(words):
-        raise BadFileError(
+        raise DataError(
             f"{url}, row 1: the header says {header[0]} words, and the file has {len(words)}; fetch the file "
             "again if it is incomplete."
         )
@@ -160,7 +160,7 @@ def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
         if len(fields) != width or not fields:
             hint = "; a word cannot contain a blank" if len(fields) > width else ""
             wanted = f"where {width} are expected" if width else "after the word"
-            raise BadRowError(
+            raise DataError(
                 f"{url}, row {row}: there are {len(fields)} numbers {wanted}{hint}; correct or delete this row."
             )
         return b" ".join(fields)
@@ -181,8 +181,8 @@ def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
             try:
                 float(field)
             except ValueError:
-                raise BadRowError(f"{url}, row {row}: a value is not a number; correct or delete this row.") from None
-    raise BadRowError(
+                raise DataError(f"{url}, row {row}: a value is not a number; correct or delete this row.") from None
+    raise DataError(
         f"{url}, rows {first_row} to {first_row + len(rows) - 1}: some values cannot be read as numbers; correct "
         "these rows."
     )
@@ -193,7 +193,7 @@ def read_binary(url: str) -> VectorTable:
     with open_plain(url) as file:
         header = _header(file.readline(100))
         if header is None:
-            raise FormatError(
+            raise DataError(
                 f"{url}: this does not start with two integers (words and dimensions), as word2vec's binary format "
                 "does; check the format of the file."
             )
@@ -201,7 +201,7 @@ def read_binary(url: str) -> VectorTable:
     size, width = header
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
     if not size or not width or size * (4 * width + 2) > len(body):
-        raise BadFileError(
+        raise DataError(
             f"{url}: the header says {size} words of {width} dimensions, and the file is shorter; fetch it again "
             "if it is incomplete."
         )
@@ -212,7 +212,7 @@ def read_binary(url: str) -> VectorTable:
         blank = body.find(b" ", at)
         end = blank + 1 + 4 * width
         if blank < 0 or end > len(body):
-            raise BadFileError(
+            raise DataError(
                 f"{url}, word {row + 1}: the file ends within this word, and the header says {size} words; fetch the "
                 "file again."
             )
@@ -220,7 +220,7 @@ def read_binary(url: str) -> VectorTable:
         vectors[row] = np.frombuffer(body, "<f4", width, blank + 1)
         at = end
     if body[at:].strip():
-        raise BadFileError(f"{url}: the file continues after the {size} words of its header; check or fetch it again.")
+        raise DataError(f"{url}: the file continues after the {size} words of its header; check or fetch it again.")
     return VectorTable(words, vectors)
 
 
@@ -231,7 +231,7 @@ def read_artifact(url: str) -> VectorTable:
         try:
             vectors = np.load(file, allow_pickle=False)
         except BROKEN_ARRAY:
-            raise ArtefactError(
+            raise ArtifactError(
                 f"{matrix}: this is not a valid NumPy array of numbers; write the artifact again."
             ) from None
     vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
@@ -244,7 +244,7 @@ def _reading(url: str) -> tuple[Hyphens | None, str | None]:
     fields = {} if description is None else description.as_dict()
     hyphens, language = fields.get("hyphens"), fields.get("language")
     if hyphens is not None and hyphens not in HYPHENS:
-        raise ArtefactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
+        raise ArtifactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
     if not (language is None or rule(language, "name")):
-        raise ArtefactError(f"{url}: language = {language!r} is not known; train again.")
+        raise ArtifactError(f"{url}: language = {language!r} is not known; train again.")
     return hyphens, language

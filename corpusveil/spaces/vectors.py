@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
-from corpusveil.errors import BadRowError, BadValueError, DataError, FormatError, ShapeError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLOCK
@@ -59,7 +59,7 @@ class Vectors:
         object.__setattr__(self, "vectors", _checked_matrix(self.vectors, len(self.words), where, first_row))
         _check_words(self.words, where, first_row)
         if self.counts is not None and (self.counts.shape != (len(self),) or self.counts.min() < 0):
-            raise ShapeError(
+            raise SettingError(
                 f"{where}: the counts are not whole numbers of 0 or more, one for each word; correct them."
             )
 
@@ -87,7 +87,7 @@ def scaled(vectors: Float32, scale: float) -> Float32:
     """Return vectors times what makes their median distance ``scale``. Raises UserError for a scale that cannot be."""
     own = median_distance(vectors)
     if not 0 < scale < np.inf or not own:
-        raise BadValueError(f"scale {scale:g}: give a median distance above 0, for vectors that differ.")
+        raise SettingError(f"scale {scale:g}: give a median distance above 0, for vectors that differ.")
     # Six digits, so that machines that sum in another order have the same vectors.
     return np.ascontiguousarray(vectors * np.float32(f"{scale / own:.6g}"))
 
@@ -115,12 +115,12 @@ def reader(url: str) -> Callable[[str], VectorTable]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
     name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".kv", ".model")):
-        raise FormatError(
+        raise DataError(
             f"{url}: this is a pickle, which could run code; in gensim, save the vectors by "
             "kv.save_word2vec_format('vectors.bin', binary=True)."
         )
     if name.endswith(".parquet"):
-        raise FormatError(f"{url}: no vectors are read of Parquet; write 'vocab' and 'vectors' with numpy.savez.")
+        raise DataError(f"{url}: no vectors are read of Parquet; write 'vocab' and 'vectors' with numpy.savez.")
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read
@@ -130,9 +130,9 @@ def reader(url: str) -> Callable[[str], VectorTable]:
 def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> Float32:
     """Return the vectors as contiguous float32 [V, d]. Raises UserError for invalid vectors."""
     if values.dtype.kind not in "fiu" or values.ndim != 2 or values.shape[1] == 0:
-        raise ShapeError(f"{where}: the vectors are {values.dtype} {values.shape}; give numbers [words, dimensions].")
+        raise SettingError(f"{where}: the vectors are {values.dtype} {values.shape}; give numbers [words, dimensions].")
     if len(values) != words:
-        raise ShapeError(f"{where}: there are {words} words and {len(values)} vectors; give a vector for each word.")
+        raise SettingError(f"{where}: there are {words} words and {len(values)} vectors; give a vector for each word.")
     if words < 2:
         raise DataError(f"{where}: there are {words} words; give at least two.")
     with np.errstate(over="ignore"):
@@ -141,7 +141,7 @@ def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row:
         bad = np.flatnonzero(~np.isfinite(vectors[i : i + BLOCK]).all(axis=1))
         if len(bad):
             row = first_row + i + int(bad[0])
-            raise BadRowError(
+            raise DataError(
                 f"{where}, row {row}: a number is not finite (NaN, infinite or beyond float32); correct or delete "
                 "this row."
             )
@@ -152,13 +152,13 @@ def _check_words(words: list[str], where: str, first_row: int) -> None:
     seen: dict[str, int] = {}
     for row, word in enumerate(words, first_row):
         if word.split() != [word] or "\0" in word:  # any white space of Unicode
-            raise BadRowError(
+            raise DataError(
                 f"{where}, row {row}: the word {'contains a blank' if word else 'is empty'}; correct or delete it."
             )
         if (earlier := seen.setdefault(word, row)) != row:
-            raise BadRowError(f"{where}, row {row}: this word is also in row {earlier}; delete either row.")
+            raise DataError(f"{where}, row {row}: this word is also in row {earlier}; delete either row.")
     try:
         "".join(words).encode("utf-8")
     except UnicodeEncodeError:
         row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
-        raise BadRowError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None
+        raise DataError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None

@@ -15,14 +15,9 @@ import pyarrow.compute as pc
 
 from corpusveil.arrays import Int32, Int64, UInt8
 from corpusveil.errors import (
-    ArtefactError,
-    BadFileError,
-    BadRowError,
-    BadTypeError,
-    BadValueError,
-    FormatError,
-    ShapeError,
-    UnknownError,
+    ArtifactError,
+    DataError,
+    SettingError,
 )
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound, write_table
@@ -49,11 +44,11 @@ class Vocabulary:
 
     def __post_init__(self) -> None:
         if self.counts is not None and self.counts.shape != (len(self),):
-            raise ShapeError(
+            raise SettingError(
                 f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give a count for each word."
             )
         if self.counts is not None and len(self) and self.counts.min() < 0:
-            raise BadValueError(f"The count of word {int(self.counts.argmin())} is negative; give counts of 0 or more.")
+            raise SettingError(f"The count of word {int(self.counts.argmin())} is negative; give counts of 0 or more.")
         for name in ("text", "offsets", "counts"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(array))
@@ -65,7 +60,7 @@ class Vocabulary:
     def from_words(cls, words: Sequence[str], counts: Int64 | None = None) -> Vocabulary:
         vocabulary = cls(*concatenate([word.encode() for word in words]), counts)
         if len(vocabulary._index()) != len(words):
-            raise BadValueError("A vocabulary contains each word once; remove the duplicates.")
+            raise SettingError("A vocabulary contains each word once; remove the duplicates.")
         return vocabulary
 
     @property
@@ -81,7 +76,7 @@ class Vocabulary:
     def id(self, word: str) -> int:
         """Return the id of ``word``. Raises UserError, which does not repeat the word, if there is none."""
         if (id_ := self._index().get(word)) is None:
-            raise UnknownError(f"This word is not among the {len(self):,} words of this vocabulary.")
+            raise SettingError(f"This word is not among the {len(self):,} words of this vocabulary.")
         return id_
 
     def ids(self, words: Sequence[str], missing: int) -> Int32:
@@ -91,7 +86,7 @@ class Vocabulary:
 
     def word(self, id: int) -> str:
         if not 0 <= id < len(self):
-            raise UnknownError(f"There is no word {id}; the ids of this vocabulary are 0 to {len(self) - 1}.")
+            raise SettingError(f"There is no word {id}; the ids of this vocabulary are 0 to {len(self) - 1}.")
         return self.words[id]
 
     def __len__(self) -> int:
@@ -116,23 +111,23 @@ def read_words(url: str) -> list[str]:
     try:
         lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
     except UnicodeDecodeError:
-        raise BadFileError(f"{url}: this file is not valid UTF-8; write a word on each line.") from None
+        raise DataError(f"{url}: this file is not valid UTF-8; write a word on each line.") from None
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         word = line.strip()
         if len(word.split()) > 1:
-            raise BadRowError(f"{url}, line {number}: the word contains a blank; write one word on each line.")
+            raise DataError(f"{url}, line {number}: the word contains a blank; write one word on each line.")
         if word and (first := seen.setdefault(word, number)) != number:
-            raise BadRowError(f"{url}, line {number}: this word is also in line {first}; delete either line.")
+            raise DataError(f"{url}, line {number}: this word is also in line {first}; delete either line.")
     if not seen:
-        raise FormatError(f"{url}: this file has no words; write a word on each line.")
+        raise DataError(f"{url}: this file has no words; write a word on each line.")
     return list(seen)
 
 
 def rows_without(words: Sequence[str], excluded: Collection[str]) -> list[int]:
     """Return the rows of words but the excluded: in any case, before an apostrophe, and within a collocation too."""
     if isinstance(excluded, str):
-        raise BadTypeError("exclude: give a list of words, not one string.")
+        raise SettingError("exclude: give a list of words, not one string.")
     refused = {compared(word) for word in excluded}
 
     def offends(word: str) -> bool:
@@ -182,18 +177,18 @@ def read_vocabulary(url: str) -> Vocabulary:
     unsound = f"{url}: this is not a valid vocabulary; build the artifact again."
     table = read_whole(url, unsound, lambda _: ["id", "token", "count"])
     if not (pa.types.is_string(table["token"].type) or pa.types.is_large_string(table["token"].type)):
-        raise ArtefactError(unsound)
+        raise ArtifactError(unsound)
     with sound(unsound):
         ids, tokens = table["id"].to_numpy(), table["token"].cast(pa.large_string()).combine_chunks()
         counts = table["count"].cast(pa.int64())
     if tokens.null_count or counts.null_count or not np.array_equal(ids, np.arange(len(ids))):
-        raise ArtefactError(f"{url}: the ids do not run from 0, or a value is empty; build the artifact again.")
+        raise ArtifactError(f"{url}: the ids do not run from 0, or a value is empty; build the artifact again.")
     if pc.count_distinct(tokens).as_py() != len(tokens):
-        raise ArtefactError(f"{url}: a word occurs twice; build the artifact again.")
+        raise ArtifactError(f"{url}: a word occurs twice; build the artifact again.")
     offsets, text = buffers(tokens)
     counted = counts.to_numpy()
     if counted.min(initial=0) < 0:
-        raise ArtefactError(f"{url}: a count is negative; build the artifact again.")
+        raise ArtifactError(f"{url}: a count is negative; build the artifact again.")
     return Vocabulary(text, offsets, counted if counted.any() else None)
 
 

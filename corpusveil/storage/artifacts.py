@@ -11,11 +11,10 @@ from typing import Any, Generic, Protocol, TypeVar
 from pydantic import ConfigDict
 
 from corpusveil.errors import (
-    ArtefactError,
-    BadRecordError,
-    InUseError,
-    MismatchError,
-    NotMadeError,
+    AddressError,
+    ArtifactError,
+    MissingError,
+    SettingError,
     VersionError,
     replaced,
 )
@@ -45,7 +44,7 @@ def is_artifact(url: str) -> bool:
 
 
 def described(url: str) -> Description | None:
-    """Return the description of the artifact at an address, or None. Raises BadRecordError."""
+    """Return the description of the artifact at an address, or None. Raises ArtifactError."""
     return Records(url, private=False).read(ARTIFACT, Description)
 
 
@@ -90,12 +89,12 @@ class Saved(Generic[D]):
         make = f"make a {self.kind} with 'corpusveil {self.kind}'."
         try:
             description = described(url)
-        except BadRecordError:
+        except ArtifactError:
             raise self.damaged(url, f"{ARTIFACT} is not a description of a {self.kind}") from None
         if description is None:
-            raise NotMadeError(f"{url}: there is no {self.kind} here (no {ARTIFACT}); {make}")
+            raise MissingError(f"{url}: there is no {self.kind} here (no {ARTIFACT}); {make}")
         if description.kind != self.kind:
-            raise MismatchError(f"{url}: this is not a {self.kind} but {description.kind[:40]}; {make}")
+            raise SettingError(f"{url}: this is not a {self.kind} but {description.kind[:40]}; {make}")
         if description.version != self.version:
             raise VersionError(
                 f"{url}: this {self.kind} has version {description.version}, and this release of corpusveil reads "
@@ -106,9 +105,9 @@ class Saved(Generic[D]):
         info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))
         return info
 
-    def damaged(self, where: str, how: str) -> ArtefactError:
+    def damaged(self, where: str, how: str) -> ArtifactError:
         """Return the error of damaged files."""
-        return ArtefactError(
+        return ArtifactError(
             f"{where}: this {self.kind} is damaged ({how.rstrip('.')}); copy it again from an undamaged copy, or build "
             "it again."
         )
@@ -127,16 +126,16 @@ class Saved(Generic[D]):
 def is_there(url: str, **fields: str) -> bool:
     """Say whether an artifact whose description has these fields is at an address; its other fields may differ.
 
-    Raises InUseError if another artifact is there; one that does not say is not there.
+    Raises AddressError if another artifact is there; one that does not say is not there.
     """
     try:
         description = described(url)
-    except BadRecordError:
+    except ArtifactError:
         description = None
     there = {name: getattr(description, name, None) for name in fields}
     if any(value not in (None, fields[name]) for name, value in there.items()):
         where = files.join(url, ARTIFACT)
-        raise InUseError(
+        raise AddressError(
             f"{where}: another artifact is saved here, and it is never overwritten; choose another folder."
         )
     return None not in there.values()

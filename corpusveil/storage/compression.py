@@ -11,7 +11,7 @@ import pyarrow as pa
 from isal import igzip, isal_zlib
 
 from corpusveil.choices import CODECS, Codec
-from corpusveil.errors import BadFileError, UserError
+from corpusveil.errors import DataError, UserError
 
 NAMES = {".gz": "gzip", ".zst": "zstd"}
 CHUNK_BYTES = 1 << 20
@@ -42,7 +42,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
         while chunk := source.read(CHUNK_BYTES):
             yield chunk
         if codec and not raw.taken:
-            raise BadFileError(
+            raise DataError(
                 f"{name}: the file has 0 bytes, and a {NAMES[codec]} file never has; its upload has probably failed. "
                 "Fetch or make it again."
             )
@@ -55,8 +55,8 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             raise _cut_short(name) from None
         for words, why in _UNREAD.items():
             if words in str(error):
-                raise BadFileError(f"{name}: {why}; unpack it, and compress it without.") from None
-        raise BadFileError(
+                raise DataError(f"{name}: {why}; unpack it, and compress it without.") from None
+        raise DataError(
             f"{name}: this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
         ) from None
 
@@ -108,7 +108,7 @@ class CountingReader(io.RawIOBase):
 
 
 def _cut_short(name: str) -> UserError:
-    return BadFileError(f"{name}: the file ends in the middle of its compressed data; fetch or make it again.")
+    return DataError(f"{name}: the file ends in the middle of its compressed data; fetch or make it again.")
 
 
 class Blocks:

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
-from corpusveil.errors import AccessError, StoreError, changed_while_read, file_in_the_way, not_writable
+from corpusveil.errors import AddressError, WorkError, changed_while_read, file_in_the_way, not_writable
 from corpusveil.storage.failures import failing
 
 PRIVATE_MODE = 0o600
@@ -61,7 +61,7 @@ def writing(path: str, *, private: bool) -> Iterator[IO[bytes]]:
             os.replace(hidden, path)
             _flush_folder(os.path.dirname(path))
     except OSError as error:
-        raise StoreError(f"{path}: could not be written ({error.strerror}).") from error
+        raise WorkError(f"{path}: could not be written ({error.strerror}).") from error
 
 
 @contextlib.contextmanager
@@ -97,7 +97,7 @@ def _open_hidden(folder: str, hidden: str, *, private: bool) -> int:
         if os.fstat(descriptor).st_nlink:
             return descriptor
         os.close(descriptor)
-    raise StoreError(
+    raise WorkError(
         f"{folder}: this folder or its files are removed repeatedly by another program; run the same command again."
     )
 
@@ -152,11 +152,11 @@ def make_folder(path: str, *, private: bool = False) -> None:
                 continue
             _flush_folder(os.path.dirname(level))
     except PermissionError:
-        raise AccessError(f"{path}: there is no permission to create this folder.") from None
+        raise AddressError(f"{path}: there is no permission to create this folder.") from None
     except NotADirectoryError:
         pass
     except OSError as error:
-        raise StoreError(f"{path}: this folder could not be created ({error.strerror}).") from None
+        raise WorkError(f"{path}: this folder could not be created ({error.strerror}).") from None
     if _in_the_way(path):
         raise file_in_the_way(path)
 

@@ -24,14 +24,14 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, TypeVar, get_args
 
 from corpusveil.errors import (
-    OF_DATA,
-    BadRecordError,
+    AddressError,
+    ArtifactError,
     BadShardsError,
     CorpusveilError,
-    InUseError,
-    MismatchError,
-    UnfinishedError,
+    DataError,
+    SettingError,
     UserError,
+    WorkError,
     of_code,
 )
 from corpusveil.storage import files, lease
@@ -132,7 +132,7 @@ class Work(abc.ABC, Generic[R]):
                 raise
             why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
             what = f"Task {stem(task)} ({self.name}) failed"
-            raise UnfinishedError(f"{what}: {type(error).__name__}{why}.") from None
+            raise WorkError(f"{what}: {type(error).__name__}{why}.") from None
 
 
 def once(
@@ -155,11 +155,11 @@ def once(
 def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
     """Return the claim on an output by the record ``name``; it is ``mine`` itself if there was none.
 
-    ``foreign`` is a sentence if the output has files already. Raises InUseError, which says it, if there was no claim.
+    ``foreign`` is a sentence if the output has files already. Raises AddressError, which says it, without a claim.
     """
     theirs = place.read(name, type(mine))
     if theirs is None and foreign is not None:
-        raise InUseError(foreign)
+        raise AddressError(foreign)
     if theirs is None and not place.create(name, mine):
         theirs = place.read(name, type(mine))
     return theirs or mine
@@ -187,7 +187,7 @@ def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch |
         do_all(work, left, engine, shown)
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):
-        raise UnfinishedError(f"{place.url}: a task left no record; run the same command again.")
+        raise WorkError(f"{place.url}: a task left no record; run the same command again.")
     return records
 
 
@@ -203,7 +203,7 @@ def refuse_failed(place: Records) -> None:
     for at, name in enumerate(place.names("failed")):
         if (failed := place.read(f"failed/{name}", Failed)) is not None:
             error = of_code(failed.code, failed.sentence)
-            if not isinstance(error, OF_DATA):
+            if not isinstance(error, DataError):
                 raise error
             numbered = _NUMBERED.match(name)
             sentences.setdefault(int(numbered[1]) if numbered else at, failed.sentence)
@@ -249,7 +249,7 @@ class Stage(Work[D]):
     def read(self, task: Any) -> D | None:
         try:
             return super(Stage, self).read(task)
-        except BadRecordError:  # harmless: the task is done again
+        except ArtifactError:  # harmless: the task is done again
             return None
 
     def is_mine(self, record: D, task: Any) -> bool:
@@ -257,7 +257,7 @@ class Stage(Work[D]):
         for url in [made] if isinstance(made, str) else made:
             if not files.lies_in(url, posixpath.dirname(self.work)):
                 where = self.address(self.folder, task.record_name)
-                raise MismatchError(
+                raise SettingError(
                     f"{where}: this record names a file that does not belong to this work; remove the work folder."
                 )
         return (record.mark, record.input) == (self.mark, self.fingerprint(task))

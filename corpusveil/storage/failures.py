@@ -10,13 +10,12 @@ from collections.abc import Iterator
 from typing import Literal
 
 from corpusveil.errors import (
-    AccessError,
     AddressError,
     CorpusveilError,
-    NoFileError,
+    MissingError,
     PackageError,
-    StoreError,
     UserError,
+    WorkError,
     changed_while_read,
     file_in_the_way,
 )
@@ -88,7 +87,7 @@ def code_of(error: BaseException) -> str:
 
 def missing_bucket(url: str, kind: str = "bucket") -> UserError:
     """Return the sentence about an address in a missing bucket."""
-    return NoFileError(f"{url}: there is no such {kind}; make it, or choose another {kind}.")
+    return MissingError(f"{url}: there is no such {kind}; make it, or choose another {kind}.")
 
 
 def names_no_bucket(error: BaseException) -> bool:
@@ -137,7 +136,7 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     if code in _NO_BUCKET:
         return missing_bucket(url, _NO_BUCKET[code])
     if isinstance(error, FileNotFoundError) or status == 404:
-        return NoFileError(f"{url}: there is no such {('file' if doing == 'read' else 'bucket or folder')}.")
+        return MissingError(f"{url}: there is no such {('file' if doing == 'read' else 'bucket or folder')}.")
     if isinstance(error, IsADirectoryError):
         return AddressError(f"{url}: this is a folder; name a file.")
     if isinstance(error, (NotADirectoryError, FileExistsError)) and code in {"", "412"}:
@@ -146,13 +145,13 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
         return changed_while_read(url)
     is_of_access = "TransportError" not in names and _OF_ACCESS.search(" ".join([code, *names]))
     if is_of_access or isinstance(error, PermissionError) or status in {401, 403}:
-        return AccessError(
+        return AddressError(
             f"{url}: could not be {doing} ({reason}); check the credentials, their rights and expiry, and the clock of "
             "this machine."
         )
     if _OF_ADDRESS & {code, *names} or (isinstance(error, ValueError) and "JSONDecodeError" not in names):
         return AddressError(f"{url}: this address cannot be used ({reason}); correct it.")
-    return StoreError(f"{url}: could not be {doing} ({reason}); run the same command again later.")
+    return WorkError(f"{url}: could not be {doing} ({reason}); run the same command again later.")
 
 
 def _reason(error: BaseException) -> str:

@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from corpusveil.choices import CODECS, Codec
-from corpusveil.errors import FormatError, not_a_choice
+from corpusveil.errors import DataError, not_a_choice
 from corpusveil.registry import declared
 
 if TYPE_CHECKING:
@@ -41,8 +41,8 @@ def form_of(name: str) -> str:
         if name.endswith(suffix):
             return suffix
     if name.lower().endswith((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")):
-        raise FormatError(f"{name}: workbooks are not read; save the sheet as CSV in UTF-8 (.csv).")
-    raise FormatError(
+        raise DataError(f"{name}: workbooks are not read; save the sheet as CSV in UTF-8 (.csv).")
+    raise DataError(
         f"{name}: the name does not say the format of this file; use one of the endings {', '.join(SUFFIXES)}."
     )
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import StoreError, UserError
+from corpusveil.errors import UserError, WorkError
 from corpusveil.ownership import refuse_others
 from corpusveil.storage import disk, files
 
@@ -90,7 +90,7 @@ def local_folder(url: str, names: list[str], digest: str) -> Path:
                 if not target.exists():
                     _fetch(url, names, target)
         except OSError as error:
-            raise StoreError(f"{target}: the local copy could not be written ({error.strerror}).") from None
+            raise WorkError(f"{target}: the local copy could not be written ({error.strerror}).") from None
     for copied in (target, *(target / name for name in names)):
         refuse_others(copied)
     return target

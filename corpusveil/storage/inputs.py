@@ -14,17 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
-from fsspec.utils import glob_translate
 
-from corpusveil.errors import (
-    AccessError,
-    AddressError,
-    FormatError,
-    NoFileError,
-    OverlapError,
-    UnsetError,
-    UserError,
-)
+from corpusveil.errors import AddressError, DataError, MissingError, SettingError, UserError
 from corpusveil.storage import failures, files, formats
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols, shown_whole
@@ -33,7 +24,6 @@ Address: TypeAlias = str | os.PathLike[str]
 """A path or any fsspec URL, as Python callers give it."""
 Listed = dict[str, Any]
 Parts = tuple[str, ...]
-NO_MATCH = "this matches no file"
 _LISTED_WHOLE = {"s3", "gs", "abfs"}
 """Stores that list everything below a folder in pages, instead of one folder after the other."""
 _LOGS = ("_spark_metadata", "_delta_log", ".hoodie", "metadata")
@@ -81,7 +71,7 @@ def find_shards(
     sentence there instead of an error.
     """
     if not inputs:
-        raise UnsetError("There is no input; name files, folders or globs.")
+        raise SettingError("There is no input; name files, folders or globs.")
     walk = _Walk(aliens, set() if hidden is None else hidden)
     entries: dict[str, Listed] = {}
     stores: dict[str, str] = {}
@@ -89,12 +79,14 @@ def find_shards(
         matches = walk.expand(pattern)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
-            but = f" but names with a dot or an underscore first ({min(walk.hidden)})" if walk.hidden else ""
-            raise NoFileError(f"{pattern}: {NO_MATCH}{but}; name existing files, a folder or a glob in quotes.")
+            but = f", but {min(walk.hidden)}, which has to be named" if walk.hidden else ""
+            raise MissingError(
+                f"{pattern}: this matches no file{but}; name existing files, a folder or a glob in quotes."
+            )
         entries.update(matches)
     if len(stores) > 1:
         named, other = list(stores.values())[:2]
-        raise FormatError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
+        raise DataError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
     walk.refuse_tables(is_parquet=any(url.endswith(".parquet") for url in entries))
     entries = walk.of_one_form(walk.each_once(entries), form)
     paths = [_path(url) for url in entries]
@@ -147,11 +139,11 @@ class _Walk:
         return {_address(pattern, fs, entry["name"]): entry for entry in entries}
 
     def refuse_tables(self, *, is_parquet: bool) -> None:
-        """Raise FormatError if a folder, or one above it, has the log of a table."""
+        """Raise DataError if a folder, or one above it, has the log of a table."""
         for folder, (pattern, fs) in self.suspects.items():
-            with contextlib.suppress(AccessError), failing(pattern, "listed"):  # above what this user may read
+            with contextlib.suppress(AddressError), failing(pattern, "listed"):  # above what this user may read
                 if any(_has_log(fs, folder, name) for name in _LOGS[: None if is_parquet else 1]):
-                    raise FormatError(
+                    raise DataError(
                         f"{pattern}: this is of a table of Delta, Iceberg or Hudi, or of a stream of Spark, in whose "
                         "folder there can be files of deleted and replaced rows; write its present rows into another "
                         "folder by DuckDB, Spark or Polars."
@@ -181,17 +173,17 @@ class _Walk:
         for url in entries:
             try:
                 by_form.setdefault(formats.form_of(url), []).append(url)
-            except FormatError as error:
+            except DataError as error:
                 self._leave_out(error)
         if not by_form:
-            raise FormatError((self.aliens or [""])[0])
+            raise DataError((self.aliens or [""])[0])
         mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
         for other in sorted(by_form.keys() - {mine}):
             for url in by_form[other]:
                 why = (
                     f"this file is {other}, and {by_form[mine][0]} is {mine}; name one format, for instance by a glob."
                 )
-                self._leave_out(FormatError(f"{url}: {why}"))
+                self._leave_out(DataError(f"{url}: {why}"))
         return {url: entries[url] for url in by_form[mine]}
 
     def _below(self, fs: Any, root: str, parts: Parts, pattern: str) -> Iterator[Listed]:
@@ -205,7 +197,9 @@ class _Walk:
             at, wanted = waiting.pop()
             is_whole = bool(protocols(fs) & _LISTED_WHOLE) and any(left[0] == "**" for left in wanted)
             if isinstance(fs, LocalFileSystem) and os.path.isdir(at) and not os.access(at, os.R_OK | os.X_OK):
-                self._leave_out(AccessError(f"{at}: there is no permission to list this folder; give it to this user."))
+                self._leave_out(
+                    AddressError(f"{at}: there is no permission to list this folder; give it to this user.")
+                )
                 continue
             for entry in _list(fs, at, is_whole=is_whole):
                 path, left = at, wanted
@@ -241,7 +235,7 @@ class _Walk:
                 return True
             error = AddressError(f"{path}: this is a pipe or a device, which may never end; write a file from it.")
             if stat.S_ISREG(mode):
-                error = AccessError(f"{path}: there is no permission to read this file; give it to this user.")
+                error = AddressError(f"{path}: there is no permission to read this file; give it to this user.")
             elif stat.S_ISDIR(mode):  # perhaps in a circle
                 why = "links to folders are not followed; name the folder itself as a further input."
                 error = AddressError(f"{path}: {why}")
@@ -362,15 +356,6 @@ def _address(pattern: str, fs: Any, name: str) -> str:
     return str(fs.unstrip_protocol(name))
 
 
-def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
-    """Say whether a folder is in an input, or whether a glob matches a file that is written to the folder."""
-    folder, pattern = files.absolute(output).rstrip("/"), files.absolute(given.rstrip("/"))
-    names = [f"{folder}/{name}" for name in written]
-    return f"{folder}/".startswith(f"{pattern}/") or (
-        glob.has_magic(pattern) and any(re.fullmatch(glob_translate(pattern), name) for name in names)
-    )
-
-
 def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -> None:
     """Raise UserError if something private is in a public folder, or if it is ``whole``, that folder in it.
 
@@ -379,7 +364,7 @@ def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -
     folder = _folder(public)
     places = _folder(private), folder
     if _within(*places) or (whole and _within(*reversed(places))):
-        raise OverlapError(
+        raise AddressError(
             f"{private}: {what} and the output folder {public}, which is for the public, contain each other; move "
             "one of them."
         )
@@ -392,10 +377,10 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
     for name, target in targets.items():
         for shard in shards:
             if _within(_folder(shard.url), target):
-                raise OverlapError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
+                raise AddressError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
         for folder in inputs:
             if _within(target, _folder(folder)):
-                raise OverlapError(f"{folder}: the {name} folder would be in this input; choose another folder.")
+                raise AddressError(f"{folder}: the {name} folder would be in this input; choose another folder.")
 
 
 def _folder(url: str) -> str:

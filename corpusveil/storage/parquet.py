@@ -9,7 +9,7 @@ from typing import IO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.errors import BadFileError, ColumnError, UserError
+from corpusveil.errors import DataError, UserError
 from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
@@ -25,7 +25,7 @@ _MOST_PACKED = 1000
 
 
 @contextlib.contextmanager
-def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]:
+def sound(sentence: str, kind: type[UserError] = DataError) -> Iterator[None]:
     """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
@@ -34,7 +34,7 @@ def sound(sentence: str, kind: type[UserError] = BadFileError) -> Iterator[None]
             raise
         for words, reason in _OTHER_REASONS.items():
             if words in str(error):
-                raise ColumnError(f"{sentence.partition(': ')[0]}: {reason}") from None
+                raise DataError(f"{sentence.partition(': ')[0]}: {reason}") from None
         raise kind(sentence) from None
 
 
@@ -63,41 +63,28 @@ def write_table(table: pa.Table, url: str) -> None:
         pq.write_table(table, file, compression="zstd")
 
 
-def read_batches(
-    url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]
-) -> Iterator[tuple[pa.Schema, pa.RecordBatch | None]]:
-    """Yield the columns of a file that ``pick`` chooses from its schema, a few rows at a time, each valid.
-
-    The schema of these columns comes first, with no batch. Raises UserError of the ``sentence`` as ``read_whole`` does.
-    """
-    with files.open_read(url) as file, sound(sentence):
-        parquet = opened(file)
-        whole = parquet.schema_arrow
-        names = list(pick(whole))
-        if any(whole.names.count(name) != 1 for name in names):
-            raise BadFileError(sentence)
-        schema = pa.schema([whole.field(name) for name in names], whole.metadata)
-        yield schema, None
-        most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
-        held = rows = 0
-        for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
-            held, rows = held + batch.nbytes, rows + batch.num_rows
-            if held > most:
-                raise BadFileError(sentence)
-            batch.validate(full=True)
-            yield schema, batch
-        if rows != parquet.metadata.num_rows:
-            raise BadFileError(sentence)
-
-
 def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:
     """Return the columns of a file that ``pick`` chooses from its schema, valid to the last byte.
 
     Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
     far more than a file of its size would.
     """
-    pieces = list(read_batches(url, sentence, pick))
-    schema, batches = pieces[0][0], [batch for _, batch in pieces if batch is not None]
-    with sound(sentence):
+    with files.open_read(url) as file, sound(sentence):
+        parquet = opened(file)
+        whole = parquet.schema_arrow
+        names = list(pick(whole))
+        if any(whole.names.count(name) != 1 for name in names):
+            raise DataError(sentence)
+        most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
+        held, batches = 0, list[pa.RecordBatch]()
+        for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
+            held += batch.nbytes
+            if held > most:
+                raise DataError(sentence)
+            batch.validate(full=True)
+            batches.append(batch)
+        if sum(batch.num_rows for batch in batches) != parquet.metadata.num_rows:
+            raise DataError(sentence)
+        schema = pa.schema([whole.field(name) for name in names])
         table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-        return table.select(schema.names).replace_schema_metadata(schema.metadata)
+        return table.select(names).replace_schema_metadata(whole.metadata)

@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import OF_DATA, BadFileError, BadShardsError, ConflictError, CorpusveilError, UserError, listed
+from corpusveil.errors import BadShardsError, CorpusveilError, DataError, SettingError, UserError, listed
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
@@ -59,24 +59,15 @@ def names_of(shard: InputShard, separator: Separator) -> list[str]:
         return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
 
 
-def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str]:
-    for shard in shards:
-        with contextlib.suppress(*OF_DATA):  # the task of a damaged shard refuses it
-            if names := names_of(shard, separator):  # an empty shard has no header
-                return names
-    return []
-
-
-def _refuse_nameless(shards: Sequence[InputShard], separator: Separator) -> None:
-    """Raise BadShardsError if no file has a line of names, as after an export that failed; workers write some empty."""
+def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str] | None:
+    """Return the names of the first file that has some, as workers write empty ones, too; None if one is damaged."""
     for shard in shards:
         try:
-            if names_of(shard, separator):
-                return
-        except OF_DATA:  # the task of a damaged shard refuses it
-            return
-    why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
-    raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
+            if names := names_of(shard, separator):
+                return names
+        except DataError:  # its task refuses it
+            return None
+    return []
 
 
 def partitions(shards: Sequence[InputShard]) -> list[str]:
@@ -96,7 +87,7 @@ def type_names(types: Sequence[pa.DataType]) -> list[str]:
 def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
     """Return the types of the first shard that can be read."""
     for shard in shards:
-        with contextlib.suppress(*OF_DATA), files.open_read(shard.url) as file:  # its task refuses a damaged shard
+        with contextlib.suppress(DataError), files.open_read(shard.url) as file:  # its task refuses a damaged shard
             return type_names(formats.find(formats.form_of(shard.url)).kept_types(file, shard.url, columns))
     return []
 
@@ -109,17 +100,18 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
-    if source.has_separator:
-        _refuse_nameless(shards, columns.separator)
-    if lost := partitions(shards):
-        names = _first_names(shards, columns.separator)
-        if lost := [name for name in columns.named if name in lost and name not in names]:
-            raise ConflictError(
-                f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
-                "or write these values into the files."
-            )
+    lost = partitions(shards)
+    names = _first_names(shards, columns.separator) if lost or source.has_separator else None
+    if source.has_separator and names == []:
+        why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
+        raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
+    if names is not None and (lost := [name for name in columns.named if name in lost and name not in names]):
+        raise SettingError(
+            f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
+            "or write these values into the files."
+        )
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
-        raise ConflictError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
+        raise SettingError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     source.check(columns)
     target.check(columns.written)
     return columns
@@ -141,7 +133,7 @@ def refuse_first(
                     if look is not None and task.shard == 0:
                         look(batch)
                         look = None
-        except OF_DATA as error:
+        except DataError as error:
             bad[task.shard] = str(error)
         except CorpusveilError:
             raise
@@ -206,10 +198,8 @@ def _sound(
     A compressed file that is damaged is refused as that: its rows can look bad long before its checksum, which comes
     last, shows the damage.
     """
-    some_sound = False
     try:
         for batch in batches:
-            some_sound = some_sound or bool(batch.numbers)
             numbers = set(batch.numbers)
             if here := [*_without_id(batch, column), *(bad for bad in lacking if bad.number in numbers)]:
                 batch.leave_out([bad.number for bad in here])
@@ -217,9 +207,7 @@ def _sound(
             for bad in batch.bad:
                 aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
             yield batch
-    except UserError as error:
-        if not some_sound and not isinstance(error, BadFileError):  # the columns of all rows are others
-            raise
+    except UserError:
         with files.open_read(task.url) as file:
             compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
         raise

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadRecordError
+from corpusveil.errors import ArtifactError
 from corpusveil.storage import disk, files
 
 RUN_VERSION = 2
@@ -26,7 +26,6 @@ class Record(BaseModel):
     model_config = ConfigDict(frozen=True, strict=True, extra="ignore")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON values."""
         return self.model_dump(mode="json", exclude_unset=True)
 
     def data(self) -> bytes:
@@ -135,7 +134,7 @@ R = TypeVar("R", bound=Record)
 
 
 def record_at(url: str, kind: type[R], damaged: str) -> R | None:
-    """Return the record at an address, None if there is none. Raises BadRecordError, which says ``damaged``.
+    """Return the record at an address, None if there is none. Raises ArtifactError, which says ``damaged``.
 
     A record that is not of its kind is read again before that: a store's answer can be cut short.
     """
@@ -144,7 +143,7 @@ def record_at(url: str, kind: type[R], damaged: str) -> R | None:
             return None
         if (record := kind.of(data)) is not None:
             return record
-    raise BadRecordError(damaged)
+    raise ArtifactError(damaged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +170,7 @@ class Records:
         return files.create_bytes(self.address(name), self._text(record), private=self.private)
 
     def read(self, name: str, kind: type[R]) -> R | None:
-        """Return one record, or None. Raises BadRecordError if it is not of this kind."""
+        """Return one record, or None. Raises ArtifactError if it is not of this kind."""
         address = self.address(name)
         damaged = f"{address}: this record is damaged; restore it, or remove it and run the same command again."
         return record_at(address, kind, damaged)

@@ -10,7 +10,7 @@ import tempfile
 import uuid
 from typing import IO, Any
 
-from corpusveil.errors import StoreError, changed_while_read
+from corpusveil.errors import WorkError, changed_while_read
 from corpusveil.storage.failures import failing
 
 READ_BYTES = 8 << 20
@@ -117,7 +117,7 @@ class RemoteReader(io.RawIOBase):
             if len(data) == wanted:
                 self._position += wanted
                 return bytes(data)
-        raise StoreError(
+        raise WorkError(
             f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
             f"{self._position:,} on); run the same command again later."
         )
@@ -176,7 +176,7 @@ class RemoteWriter(io.RawIOBase):
                 where = self._send(posixpath.join(folder, f".{name}.{uuid.uuid4().hex}.part"))
             size = int(self._fs.info(where)["size"])
         if size != self._written:
-            raise StoreError(
+            raise WorkError(
                 f"{self._url}: the store has {size:,} of the {self._written:,} bytes that were written; run the "
                 "same command again."
             )
@@ -212,7 +212,7 @@ class RemoteWriter(io.RawIOBase):
                 self._head = bytearray()
             self._spill.write(view)
         except OSError as error:
-            raise StoreError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
+            raise WorkError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
 
     def _send(self, path: str) -> str:
         if self._spill is None:

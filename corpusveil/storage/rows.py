@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import SEPARATORS, Separator
-from corpusveil.errors import BadFileError, ColumnError, UserError, not_a_choice, of_other_type
+from corpusveil.errors import DataError, UserError, not_a_choice, of_other_type
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -67,11 +67,11 @@ class Columns:
         if self.separator not in SEPARATORS:
             raise not_a_choice("separator", self.separator, SEPARATORS)
         if self.text in self.keep:
-            raise ColumnError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
+            raise DataError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
         if self.marked and SOURCE in (self.text, *self.keep):
-            raise ColumnError(f"mark_source: there is a column {SOURCE} already; keep others, or do not mark.")
+            raise DataError(f"mark_source: there is a column {SOURCE} already; keep others, or do not mark.")
         if len(set(self.keep)) < len(self.keep):
-            raise ColumnError("A column to keep is named twice; name each column once.")
+            raise DataError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
         """Return the columns by name; what separates cells only if it is not the default."""
@@ -104,7 +104,7 @@ class BadRow:
 
     number: int
     why: str
-    kind: type[UserError] = BadFileError
+    kind: type[UserError] = DataError
 
 
 @dataclass(slots=True)

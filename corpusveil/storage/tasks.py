@@ -10,12 +10,11 @@ from statistics import fmean
 from typing import IO, Any, cast
 
 from corpusveil.choices import Separator
-from corpusveil.errors import OF_DATA, BadShardsError, BadValueError
+from corpusveil.errors import BadShardsError, DataError, SettingError
 from corpusveil.storage import compression, disk, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
 
-RAW_BYTES = 4 << 20
 SPLIT_FROM_BYTES = 64 << 20
 MOST_PIECES = 64
 _LOOKED_AT, _SHARDS_LOOKED_AT = 4, 16
@@ -52,9 +51,7 @@ class ShardTask:
     @property
     def whole(self) -> ShardTask:
         """The task of its whole shard."""
-        return (
-            self if self.piece is None and not self.pieces else replace(self, start=0, stop=None, piece=None, pieces=())
-        )
+        return replace(self, start=0, stop=None, piece=None, pieces=())
 
 
 def plan(
@@ -72,7 +69,7 @@ def plan(
     of rows, and BadShardsError for shards whose rows cannot be counted.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
-        raise BadValueError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
+        raise SettingError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else {}
     bad: dict[int, str] = {}
@@ -85,7 +82,7 @@ def plan(
                 tasks += _parts(whole, form, shares.get(number, 1), rows_per_byte)
             else:
                 tasks += _ranges(whole, form, rows_per_task, separator)
-        except OF_DATA as error:
+        except DataError as error:
             bad[number] = str(error)
     if bad:
         raise BadShardsError(bad)
@@ -183,7 +180,7 @@ class KeyedReader(compression.CountingReader):
 
     def digest(self) -> str:
         """Read the rest, and return the digest of the whole file, hexadecimal. Raises WorkError if it has changed."""
-        while not self._ended and self.read(RAW_BYTES):
+        while not self._ended and self.read(compression.CHUNK_BYTES):
             pass
         if isinstance(raw := getattr(self._file, "raw", None), disk.LocalFile):
             raw.refuse_changed()

@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import ColumnError
+from corpusveil.errors import DataError
 from corpusveil.storage.rows import JSON
 
 _DIGITS = {"s": 0, "ms": 3, "us": 6, "ns": 9}
@@ -32,15 +32,15 @@ def _is_time(kind: pa.DataType) -> bool:
 
 
 def require_kept(kind: pa.DataType, name: str) -> None:
-    """Raise ColumnError for a type of columns that are not kept."""
+    """Raise DataError for a type of columns that are not kept."""
     scalars = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_null, is_string, _is_time)
     if not any(is_one(kind) for is_one in scalars):
         raise not_kept(name, kind)
 
 
-def not_kept(name: str, kind: object) -> ColumnError:
+def not_kept(name: str, kind: object) -> DataError:
     """Return the error of a column of a type that is not kept."""
-    return ColumnError(
+    return DataError(
         f"{name}: a kept column has strings, integers, floats, booleans, dates or timestamps, and this one has {kind}; "
         "cast it, or leave it out."
     )
@@ -80,10 +80,10 @@ def as_strings(column: pa.Array) -> pa.Array:
 
 
 def refuse_unsaid(names: Sequence[str], kept: Sequence[pa.Array], file: str) -> None:
-    """Raise ColumnError for the first kept column with a float that JSON cannot say."""
+    """Raise DataError for the first kept column with a float that JSON cannot say."""
     for name, column in zip(names, kept, strict=True):
         if pa.types.is_floating(column.type) and pc.all(_is_number(column)).as_py() is False:
-            raise ColumnError(
+            raise DataError(
                 f"{file}: the kept column {name!r} has NaN or Infinity, which JSON cannot say; write Parquet, change "
                 "the column, or leave it out."
             )

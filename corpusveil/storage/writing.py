@@ -46,7 +46,7 @@ class ShardFile(contextlib.ExitStack):
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         """Write rows: texts large_string [N], and kept arrays [N].
 
-        Raises ColumnError for values that the form has no words for.
+        Raises DataError for values that the form has no words for.
         """
         self._form.refuse_unsaid(kept, self._columns, self._task.url)
         marks = [pa.repeat(pa.scalar(PUBLIC, pa.string()), len(texts))] * self._columns.marked
@@ -76,7 +76,6 @@ class ShardFile(contextlib.ExitStack):
         self._end()
 
     def _end(self) -> None:
-        """Finish a shard of a format that needs it, even if nothing was written."""
         if self._file.is_empty:
             blocks = compression.Blocks(self._file, self._form.codec)
             blocks.write(b"")

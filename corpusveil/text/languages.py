@@ -20,7 +20,7 @@ import re
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
-from corpusveil.errors import BadValueError, MismatchError, PackageError
+from corpusveil.errors import PackageError, SettingError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,13 +69,13 @@ _SEPARATED = {
 
 
 def code_of(name: str) -> str:
-    """Return the code of a language given by its code or English name. Raises BadValueError."""
+    """Return the code of a language given by its code or English name. Raises SettingError."""
     if not isinstance(name, str):
-        raise BadValueError("language: give a code such as de, or an English name such as German.")
+        raise SettingError("language: give a code such as de, or an English name such as German.")
     by_name = {language["name"].lower(): code for code, language in known().items()}
     code = by_name.get(name.lower(), name.lower())
     if code not in known():
-        raise BadValueError(
+        raise SettingError(
             f"language = {name!r}: this language is not known here; give a code or an English name of docs/languages.md"
             ", such as de or German, or leave it out."
         )
@@ -109,14 +109,14 @@ def function_words(language: str | None) -> frozenset[str]:
 def version_of(language: str | None, *, stop_words: bool = False) -> str:
     """Return the versions of packages that decide how texts are read, to follow that of the tokenizer; mostly empty.
 
-    With ``stop_words`` also a digest of the function words. Raises BadValueError if the language has no list of them.
+    With ``stop_words`` also a digest of the function words. Raises SettingError if the language has no list of them.
     """
     version = ""
     if rule(language, "unspaced"):
         version += f"/icu-{_icu()[1]}"
     if stop_words and language not in (None, "en"):
         if not function_words(language):
-            raise BadValueError(f"language = {language!r}: it has no list of function words; leave stop_words out.")
+            raise SettingError(f"language = {language!r}: it has no list of function words; leave stop_words out.")
         words = "\n".join(sorted(function_words(language)))
         version += f"/words-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
     return version
@@ -178,11 +178,11 @@ def _segmented(text: str) -> str:
 def settled(asked: str | None, recorded: str | None, what: str) -> str | None:
     """Return the language asked for, by code or name, or else the recorded one.
 
-    Raises MismatchError, which names ``what``, if another is recorded.
+    Raises SettingError, which names ``what``, if another is recorded.
     """
     asked = None if asked is None else code_of(asked)
     if None not in (asked, recorded) and asked != recorded:
-        raise MismatchError(
+        raise SettingError(
             f"language {asked}: the text of {what} was read as {recorded}; read everything in the same way, or leave "
             "this setting out."
         )

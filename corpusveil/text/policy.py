@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, MARKUPS, POLICIES, Hyphens, Markup, Policy
-from corpusveil.errors import BadValueError, not_a_choice
+from corpusveil.errors import SettingError, not_a_choice
 from corpusveil.text import languages
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class TextPolicy:
             if value not in POLICIES:
                 raise not_a_choice(name, value, POLICIES)
             if value == "privatize" and name != "stop_words":
-                raise BadValueError(
+                raise SettingError(
                     f"{name} = 'privatize': only words of the vocabulary can be privatized; "
                     "choose resample, mask, drop or keep."
                 )

@@ -54,7 +54,6 @@ def _closes(code: int) -> bool:
 def _abbreviated(
     data: Any, starts: Any, ends: Any, kinds: Any, t: int, first: int, slots: Any, heads: Any, words: Any, offsets: Any
 ) -> Any:
-    """Say whether the full stop at token t touches an abbreviation or an initial."""
     if t == first or ends[t - 1] != starts[t] or kinds[t - 1] != _WORD:
         return False
     start = np.int64(starts[t - 1])

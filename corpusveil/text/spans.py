@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from corpusveil.choices import TREATMENTS, Treatment
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadRowError, BadValueError, not_a_choice
+from corpusveil.errors import DataError, SettingError, not_a_choice
 from corpusveil.text import classes
 from corpusveil.text.folding import plain
 from corpusveil.text.languages import SEPARATOR, rule
@@ -92,17 +92,17 @@ class OfFunction:
         try:
             read = [raw[start:end].decode() for start, end in itertools.pairwise(bounds)]
         except UnicodeDecodeError:
-            raise BadRowError("A text is not valid UTF-8, so recognizers cannot read it; convert the texts.") from None
+            raise DataError("A text is not valid UTF-8, so recognizers cannot read it; convert the texts.") from None
         separator = SEPARATOR if rule(tokens.language, "unspaced") else ""  # which a user's text does not have
         texts = [plain(text.replace(separator, "") if separator else text) for text in read]
         try:
             answers = [list(answer) for answer in self.function(texts)]
         except (Exception, SystemExit) as error:  # noqa: BLE001 - whose message may quote a text
-            raise BadValueError(
+            raise SettingError(
                 f"{self.name}: this recognizer failed ({type(error).__name__}); try it on public text."
             ) from None
         if len(answers) != len(texts):
-            raise BadValueError(
+            raise SettingError(
                 f"{self.name}: this recognizer was given {len(texts)} texts and answered for {len(answers)}; return a "
                 "list of (start, end, kind) for each text."
             )
@@ -125,7 +125,7 @@ class OfFunction:
                     start, end = operator.index(start), operator.index(end)
                     if 0 <= start <= end <= size:
                         return start, end, kind
-        raise BadValueError(
+        raise SettingError(
             f"{self.name}: this recognizer returned what is no span of its text; return (start, end, kind) in "
             "characters from 0 on, with a kind in small letters such as 'name'."
         )
@@ -253,15 +253,15 @@ class SpanPolicy:
     def __post_init__(self) -> None:
         find = (self.find,) if isinstance(self.find, str) or callable(self.find) else tuple(self.find)
         if not all(isinstance(name, (str, Hashable)) for name in find):
-            raise BadValueError("spans: a recognizer has to be hashable; give a function.")
+            raise SettingError("spans: a recognizer has to be hashable; give a function.")
         if not find:
-            raise BadValueError("spans: no recognizer is named; give one, such as rules.")
+            raise SettingError("spans: no recognizer is named; give one, such as rules.")
         pairs = dict(self.treat.items() if isinstance(self.treat, Mapping) else self.treat)
         for kind, treatment in pairs.items():
             if not isinstance(kind, str) or not KIND.fullmatch(kind):
-                raise BadValueError("treat: a kind is named in small letters, such as name or phone.")
+                raise SettingError("treat: a kind is named in small letters, such as name or phone.")
             if kind == CONTACT_KIND:
-                raise BadValueError("treat: contacts have the treatment of the text policy; set contacts there.")
+                raise SettingError("treat: contacts have the treatment of the text policy; set contacts there.")
             if treatment not in TREATMENTS:
                 raise not_a_choice(f"treat: {kind}", treatment, TREATMENTS)
         object.__setattr__(self, "find", find)

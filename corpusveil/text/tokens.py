@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpusveil.arrays import Scratch
 from corpusveil.choices import Hyphens
 from corpusveil.compiled import for_loops
-from corpusveil.errors import ColumnError, SizeError
+from corpusveil.errors import DataError
 from corpusveil.text import languages
 from corpusveil.text.folding import composed
 from corpusveil.text.tokenizer_loop import scan
@@ -68,9 +68,9 @@ def strings(column: pa.Array) -> pa.Array:
         try:
             column = column.cast(pa.large_string())
         except (pa.ArrowNotImplementedError, pa.ArrowInvalid, pa.ArrowTypeError):
-            raise ColumnError(f"The text column is of type {column.type}; cast it to string or large_string.") from None
+            raise DataError(f"The text column is of type {column.type}; cast it to string or large_string.") from None
         if not pa.types.is_large_string(column.type):
-            raise ColumnError("The text column could not be read as strings; cast it to string.")
+            raise DataError("The text column could not be read as strings; cast it to string.")
     return column
 
 
@@ -119,7 +119,7 @@ class Tokenizer:
         data = data[base : int(documents[-1])]
         documents = documents - base
         if data.size > MAX_BYTES:
-            raise SizeError(
+            raise DataError(
                 f"A document or batch has {data.size:,} bytes of text, and {MAX_BYTES:,} is the most; split it."
             )
         scratch = scratch or Scratch()

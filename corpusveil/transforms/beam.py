@@ -22,7 +22,7 @@ from apache_beam.typehints.row_type import RowTypeConstraint
 from apache_beam.utils.timestamp import MIN_TIMESTAMP, Timestamp
 from apache_beam.utils.windowed_value import WindowedValue
 
-from corpusveil.errors import BadRowError, BadTypeError, ColumnError, ConflictError, UnsetError, listed
+from corpusveil.errors import DataError, SettingError, listed
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -37,7 +37,7 @@ from corpusveil.transforms.release.release import AnyRelease, require_release
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
 """A batch has at most this many documents, and ends with the document that exceeds this many characters."""
-_OF_DOCUMENTS = (BadRowError, BadTypeError)
+_OF_DOCUMENTS = (DataError, SettingError)
 """Errors that are a document's own; all others would come again with the next one, and end the pipeline."""
 
 
@@ -72,7 +72,7 @@ class PrivatizeDocuments(beam.PTransform):
     ) -> None:
         super().__init__()
         if id is None:
-            raise UnsetError(
+            raise SettingError(
                 "Documents of a collection have no order to identify them by; name a field that identifies them: "
                 "id='...'."
             )
@@ -83,7 +83,7 @@ class PrivatizeDocuments(beam.PTransform):
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
         self._handling: dict[str, Any] | None = None
         if unit is not None and ledger is None:
-            raise UnsetError("unit: give a ledger that is about this unit.")
+            raise SettingError("unit: give a ledger that is about this unit.")
         self._units: Sequence[str] = () if self._spending is None else self._spending.columns
 
     def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
@@ -131,9 +131,9 @@ class PrivatizeDocuments(beam.PTransform):
             text, identity = self._fields
             for name in (text, identity, *self._units, *self._kept.keep):
                 if name not in there:
-                    raise ColumnError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
+                    raise DataError(f"{name}: the documents have no such field; they have {', '.join(there)}.")
         if self._spending is not None and not documents.is_bounded:
-            raise ConflictError(
+            raise SettingError(
                 "ledger: an unbounded collection cannot be admitted as a whole; release bounded parts of it, one after "
                 "the other, under the ledger."
             )
@@ -237,7 +237,7 @@ def _read(document: Any, text: str, id: str) -> tuple[str | None, Any]:
     """Return the text of a document, and its id. Raises UserError for other types."""
     value, identity = _field(document, text), _field(document, id)
     if value is not None and not isinstance(value, str):
-        raise BadRowError(f"{text}: the text of a document is not a string; convert it first.")
+        raise DataError(f"{text}: the text of a document is not a string; convert it first.")
     return value, identity
 
 
@@ -259,14 +259,14 @@ def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequ
 def _field(document: Any, name: str) -> Any:
     fields = _fields(document)
     if name not in fields:
-        raise BadRowError(f"{name}: a document lacks this field; add it or leave the document out.")
+        raise DataError(f"{name}: a document lacks this field; add it or leave the document out.")
     return fields[name]
 
 
 def _kept(document: Any, name: str) -> Any:
     value = _field(document, name)
     if not isinstance(value, (str, int, float, dt.date, Timestamp, type(None))):
-        raise BadRowError(str(not_kept(name, f"a value of type {type(value).__name__}")))
+        raise DataError(str(not_kept(name, f"a value of type {type(value).__name__}")))
     return value
 
 
@@ -278,7 +278,7 @@ def _fields(document: Any) -> Mapping[str, Any]:
         return fields
     if dataclasses.is_dataclass(document):
         return {field.name: getattr(document, field.name) for field in dataclasses.fields(document)}
-    raise BadTypeError(
+    raise SettingError(
         f"A document is of type {type(document).__name__}; give mappings, beam.Row, NamedTuples or dataclasses."
     )
 
@@ -298,7 +298,6 @@ def _only(document: Any, names: Sequence[str]) -> Any:
 
 
 def _with(document: Any, name: str, text: Any) -> Any:
-    """Return a document of the same type with another text."""
     if isinstance(document, Mapping):
         return {**document, name: text}
     if isinstance(document, beam.Row):

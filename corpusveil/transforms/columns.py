@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import BadRowError, BadTypeError, BadValueError, ConflictError, of_other_type
+from corpusveil.errors import DataError, SettingError, of_other_type
 from corpusveil.ledger.summary import Ledger
 from corpusveil.transforms.identities import column_values
 from corpusveil.transforms.release.release import AnyRelease
@@ -32,12 +32,12 @@ def register_sql(
     the UserError and no text of a document.
     """
     if ledger is not None:
-        raise ConflictError(
+        raise SettingError(
             "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
             "cv.privatize, or in Spark privatize_frame (text=..., id=..., ledger=ledger, unit=...)."
         )
     if not isinstance(name, str) or not name:
-        raise BadValueError("name: give the name of the SQL function, such as privatize.")
+        raise SettingError("name: give the name of the SQL function, such as privatize.")
     if type(connection).__module__.startswith("pyspark."):
         from corpusveil.transforms.spark import spark_function
 
@@ -47,7 +47,7 @@ def register_sql(
 
         def rows(*columns: Any) -> pa.Array:
             if len(columns) != 3:
-                raise BadRowError(f"{name}: give three arguments, as in {name}('review', id, review).")
+                raise DataError(f"{name}: give three arguments, as in {name}('review', id, review).")
             return run(*columns)
 
         with contextlib.suppress(Exception):  # as Spark does, a name that is registered again has the new release
@@ -55,7 +55,7 @@ def register_sql(
         _REGISTERED.append(rows)
         connection.create_function(name, rows, None, "VARCHAR", type="arrow", null_handling="special")
     else:
-        raise BadTypeError(
+        raise SettingError(
             f"register_sql takes a connection of DuckDB or a session of Spark, not a {type(connection).__name__}."
         )
 

@@ -12,10 +12,8 @@ import narwhals as nw
 import pyarrow as pa
 
 from corpusveil.errors import (
-    BadRowError,
-    BadTypeError,
-    ColumnError,
-    ConflictError,
+    DataError,
+    SettingError,
     column_twice,
     listed,
     no_column,
@@ -43,7 +41,6 @@ class Frame:
     """The names of the columns that do not come back."""
 
     def __len__(self) -> int:
-        """Return the number of rows."""
         return len(self.texts)
 
 
@@ -57,7 +54,7 @@ def frame_of(data: Any, text: str, keep: Kept = ()) -> Frame:
     columns = Columns.of(text, None, keep)
     frame = _frame(data, columns)
     if frame.column is None and columns.keep:
-        raise ColumnError(f"keep: these texts have no columns, so {listed(columns.keep)} cannot be kept.")
+        raise DataError(f"keep: these texts have no columns, so {listed(columns.keep)} cannot be kept.")
     return frame
 
 
@@ -93,7 +90,7 @@ def _frame(data: Any, columns: Columns) -> Frame:
 def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:
     """Return a column or a frame as one of narwhals; a lazy frame is collected."""
     if type(data).__module__.startswith("pyspark."):
-        raise BadTypeError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
+        raise SettingError("Spark DataFrames stay in Spark; use corpusveil.transforms.spark.privatize_frame.")
     try:
         given: Any = nw.from_native(data, allow_series=True, pass_through=True)
         if given is data and hasattr(data, "__arrow_c_stream__"):
@@ -104,7 +101,7 @@ def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:
         raise column_twice(next(name for name in names if names.count(name) > 1)) from None
     if not isinstance(given, (nw.Series, nw.DataFrame)):
         hint = "; put a single text in brackets" if isinstance(data, str) else ""
-        raise BadTypeError(
+        raise SettingError(
             f"A value of type {type(data).__name__} is not a list of texts, a column or a frame; give a list of "
             f"strings, or an object of pandas, Polars, Arrow or DuckDB{hint}."
         )
@@ -133,9 +130,9 @@ def require_text(kind: pa.DataType, name: str) -> None:
         raise cannot_hold(name, kind)
 
 
-def cannot_hold(name: str, kind: object) -> ColumnError:
+def cannot_hold(name: str, kind: object) -> DataError:
     """Return the error of a column whose type can't hold private text."""
-    return ColumnError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
+    return DataError(f"{name}: a column of type {kind} cannot hold the private text; cast it to string first.")
 
 
 def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStringArray:
@@ -148,19 +145,18 @@ def large_strings(texts: Sequence[str | None], name: str | None) -> pa.LargeStri
     raise next(filter(None, (_fault(text, row, name) for row, text in enumerate(texts))))
 
 
-def _fault(text: Any, row: int, name: str | None) -> BadRowError | None:
-    """Return the error of a value that is not valid text."""
+def _fault(text: Any, row: int, name: str | None) -> DataError | None:
     where = f"{'' if name is None else f'{name}: '}row {row:,} (counted from 0)"
     if isinstance(text, (bytes, bytearray)):
-        return BadRowError(f"{where}: a text is bytes, not a string; decode it first.")
+        return DataError(f"{where}: a text is bytes, not a string; decode it first.")
     try:
         pa.array([text], type=pa.large_string(), from_pandas=True)
     except UnicodeEncodeError:
-        return BadRowError(
+        return DataError(
             f"{where}: a text contains half a surrogate pair, which is not a character; repair the text first."
         )
     except (pa.ArrowInvalid, pa.ArrowTypeError):
-        return BadRowError(f"{where}: a text is not a string, but of type {type(text).__name__}; convert it first.")
+        return DataError(f"{where}: a text is not a string, but of type {type(text).__name__}; convert it first.")
     return None
 
 
@@ -181,9 +177,9 @@ def _place(names: Sequence[Any], name: str) -> int:
 
 
 def _refuse_index(index: Any) -> None:
-    """Raise ConflictError for an index that is more than row numbers: values of rows, such as those of customers."""
+    """Raise SettingError for an index that is more than row numbers: values of rows, such as those of customers."""
     if type(index).__name__ != "RangeIndex" or index.name is not None:
-        raise ConflictError(
+        raise SettingError(
             "the index is more than row numbers, and an index is not released; give frame.reset_index(drop=True), or "
             "reset_index(), after which its values are a column."
         )
@@ -194,7 +190,6 @@ def _texts(parts: Sequence[pa.Array]) -> list[str | None]:
 
 
 def _one_chunk(made: Any, text: str) -> Any:
-    """Return a column as one array, or a table as one batch."""
     chunks = made.chunks if isinstance(made, pa.ChunkedArray) else made.combine_chunks().to_batches()
     if len(chunks) > 1:
         raise cannot_hold(text, made.schema.field(text).type if isinstance(made, pa.Table) else made.type)
@@ -202,7 +197,6 @@ def _one_chunk(made: Any, text: str) -> Any:
 
 
 def _arrow(series: nw.Series[Any], name: str) -> Any:
-    """Return the texts of a column of any library as Arrow."""
     is_coded = isinstance(series.dtype, (nw.Categorical, nw.Enum)) and not series.implementation.is_pyarrow()
     if is_coded:  # its words are fixed, and its type names them
         raise cannot_hold(name, type(series.dtype).__name__)

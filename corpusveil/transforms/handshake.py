@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from importlib import metadata, resources
 from typing import Any
 
-from corpusveil.errors import GO_ON, EngineError, WorkError, sentences_in
+from corpusveil.errors import GO_ON, WorkError, sentences_in
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
 """The packages on which output bytes may depend."""
@@ -70,7 +70,7 @@ class SameVersions:
             f"{name} {mine.get(name)} for {value}" for name, value in self.driver.items() if mine.get(name) != value
         ]
         if other:
-            raise EngineError(
+            raise WorkError(
                 f"The versions of a worker differ from those of the driver ({', '.join(other)}); give both the "
                 "same environment."
             )
@@ -90,4 +90,4 @@ def spark_failure(error: Exception) -> WorkError:
             f" Give every worker a Python {versions()['python']} with corpusveil, which PYSPARK_PYTHON or "
             "spark.pyspark.python names."
         )
-    return EngineError(f"The Spark job failed: {sentence} {GO_ON}")
+    return WorkError(f"The Spark job failed: {sentence} {GO_ON}")

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import pyarrow as pa
 
 from corpusveil.display import several
-from corpusveil.errors import BadRowError, ColumnError, ShapeError, UnsetError, missing_ids, of_other_type
+from corpusveil.errors import DataError, SettingError, missing_ids, of_other_type
 from corpusveil.storage.values import is_string
 
 
@@ -30,7 +30,7 @@ class RowNumbers:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str) or not self.name:
-            raise UnsetError(
+            raise SettingError(
                 "RowNumbers needs a name for the data set whose rows it numbers, such as RowNumbers('reviews')."
             )
 
@@ -52,7 +52,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
     (None for texts without columns). Raises UserError without ids, and for ids that are missing or too few.
     """
     if ids is None:
-        raise UnsetError(
+        raise SettingError(
             "ids are missing, and the noise of a document depends on its id; give the name of a column (ids='url'), "
             "an id for each text (ids=[...]), or ids=cv.RowNumbers('name'), which numbers the rows of the data set "
             "of that name."
@@ -61,14 +61,14 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
         return list(ids.of(rows))
     if isinstance(ids, str):
         if column is None:
-            raise ColumnError(
+            raise DataError(
                 f"ids = {ids!r} names a column, and these texts have no columns; give an id for each text, or "
                 f"cv.RowNumbers({ids!r}) for row numbers under that name."
             )
         return identities_of(column(ids), ids)
     given = column_values(ids, "ids")
     if len(given) != rows:
-        raise ShapeError(f"ids: {len(given):,} ids for {rows:,} texts; give an id for each text.")
+        raise SettingError(f"ids: {len(given):,} ids for {rows:,} texts; give an id for each text.")
     return identities_of(given, "ids")
 
 
@@ -108,7 +108,7 @@ def identities_of(column: Any, name: str) -> list[Any]:
     if isinstance(column, (pa.Array, pa.ChunkedArray)):
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         if not (is_string(kind) or pa.types.is_integer(kind) or pa.types.is_null(kind)):
-            raise ColumnError(f"{name}: an id is a string or an integer, and this column is {kind}; cast it first.")
+            raise DataError(f"{name}: an id is a string or an integer, and this column is {kind}; cast it first.")
         if column.null_count:
             raise missing_ids(name)
         column = column.to_pylist()
@@ -129,7 +129,7 @@ def checked_identities(values: Sequence[Any], name: str) -> list[Any]:
             number = value[-1] if place and all(isinstance(part, str) for part in place) else value
             is_number = type(number) is int and (0 if place else _LEAST) <= number < _MOST
             if not (is_number or isinstance(value, str)):
-                raise BadRowError(
+                raise DataError(
                     f"{name}: row {row:,} (counted from 0): an id is a string, an integer of 64 bits, or a pair "
                     f"(name, row), and this one is of type {type(value).__name__}; cast it first."
                 )

@@ -10,12 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.errors import (
-    BadRowError,
-    BadTypeError,
-    ColumnError,
-    ConflictError,
-    SizeError,
-    UnsetError,
+    DataError,
+    SettingError,
     UserError,
     VersionError,
     column_twice,
@@ -82,12 +78,12 @@ def privatize_frame(
     sentence, and no text of a document.
     """
     if id is None:
-        raise UnsetError(
+        raise SettingError(
             "Documents of a DataFrame have no row order to identify them by; name a column that identifies them: "
             "id='...'."
         )
     if not type(df).__module__.startswith("pyspark."):
-        raise BadTypeError(
+        raise SettingError(
             f"privatize_frame takes a DataFrame of Spark, not of {type(df).__module__}; use cv.privatize for "
             "other frames."
         )
@@ -104,10 +100,10 @@ def privatize_frame(
             raise no_column(name, schema.names)
     kind = schema[text].dataType.simpleString()
     if kind != "string" and not kind.startswith("string collate "):
-        raise ColumnError(f"{text}: this column is of type {kind}; cast it to string first.")
+        raise DataError(f"{text}: this column is of type {kind}; cast it to string first.")
     kind = schema[id].dataType.simpleString()
     if kind.partition(" ")[0] not in OF_IDS:
-        raise ColumnError(f"{id}: an id is a string or an integer, and this column is {kind}; cast it first.")
+        raise DataError(f"{id}: an id is a string or an integer, and this column is {kind}; cast it first.")
     for name in wanted.keep:
         if (kind := schema[name].dataType.simpleString()).partition(" ")[0] not in OF_KEPT:
             raise not_kept(name, kind)
@@ -115,7 +111,7 @@ def privatize_frame(
     numbered = df.toDF(*(f"c{number}" for number in range(len(schema))))  # mapInArrow interprets dots in names as paths
     if spending is not None:
         if df.isStreaming:
-            raise ConflictError(
+            raise SettingError(
                 "ledger: a stream has no end to account for before it is drawn; call privatize_frame with the ledger "
                 "on each micro-batch, in writeStream.foreachBatch."
             )
@@ -131,7 +127,7 @@ def privatize_frame(
             raise
         except Exception as error:
             if sentences := sentences_in(str(error)):  # of a worker, in the text of Spark's exception
-                raise BadRowError(sentences[-1]) from None
+                raise DataError(sentences[-1]) from None
             raise
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
@@ -190,7 +186,7 @@ def _check_workers(spark: Any, release: AnyRelease) -> None:
         return
     public = release.public
     if public.url is None and public.vectors.nbytes > CONNECT_BYTES:
-        raise SizeError(
+        raise DataError(
             "The space or store is too large to be sent through Spark Connect; save it in a place that the workers can "
             "reach."
         )

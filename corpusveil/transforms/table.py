@@ -9,12 +9,8 @@ from typing import Any, TypeAlias, TypeVar, overload
 import pyarrow as pa
 
 from corpusveil.errors import (
-    BadRowError,
-    BadTypeError,
-    ColumnError,
-    ConflictError,
-    ShapeError,
-    UnsetError,
+    DataError,
+    SettingError,
     of_other_type,
 )
 from corpusveil.kernel.transform import Transform
@@ -105,7 +101,7 @@ def privatize(
     text; for ids that are missing or too few; and if a unit would spend more than a cap (the ledger stays as it was).
     """
     if corpus is not None and ledger is None:
-        raise UnsetError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
+        raise SettingError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
     frame = frame_of(texts, text, keep)
     for what, column in {"ids": ids, **(unit if isinstance(unit, Mapping) else {})}.items():
         _require_order(texts, column, what)
@@ -124,10 +120,10 @@ def privatize_table(
     work. A column of any of Arrow's string types, also as a dictionary, keeps its type, and its nulls stay null.
     """
     if id is not None and ids is not None:
-        raise ConflictError("id names a column and ids gives the ids; pass only one.")
+        raise SettingError("id names a column and ids gives the ids; pass only one.")
     frame = frame_of(table, text, keep)
     if frame.column is None:
-        raise BadTypeError(
+        raise SettingError(
             f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
             "cv.privatize."
         )
@@ -196,7 +192,7 @@ def documents_in(
         if name in values:
             return values[name]
         if frame.column is None:
-            raise ColumnError(
+            raise DataError(
                 f"unit {name}: these texts have no columns; give a value for each text, as in unit={{{name!r}: [...]}}."
             )
         return frame.column(name)
@@ -217,7 +213,7 @@ def _require_order(texts: Any, column: Any, what: str) -> None:
     index: Any = getattr(column, "index", None)
     own: Any = getattr(texts, "index", None)
     if hasattr(index, "equals") and hasattr(own, "equals") and not index.equals(own):
-        raise ShapeError(
+        raise SettingError(
             f"{what}: the index is another one than that of the texts; if the rows are in one order, give a list."
         )
 
@@ -229,7 +225,7 @@ def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, Any]]
     values = {name: column_values(value, f"unit {name}") for name, value in given.items() if not isinstance(value, str)}
     for name, value in values.items():
         if len(value) != len(frame):
-            raise ShapeError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
+            raise SettingError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
     names = {name: name if name in values else column for name, column in given.items()}
     return names, values
 
@@ -265,7 +261,7 @@ def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.A
         if not names:
             return texts
         if len(names) > 1 or not names[0]:
-            raise BadRowError(f"{name}: the first argument is the column's name, the same for all rows.")
+            raise DataError(f"{name}: the first argument is the column's name, the same for all rows.")
         require_text(texts.type, names[0])
         documents = Documents(plain_texts(texts, names[0]), identities_of(ids, "id"), names[0])
         kind = texts.type.value_type if pa.types.is_dictionary(texts.type) else texts.type
@@ -279,7 +275,7 @@ def plain_texts(column: pa.Array, name: str) -> pa.Array:
     try:
         column.validate(full=True)
     except pa.ArrowInvalid:
-        raise BadRowError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
+        raise DataError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
     coded = pa.types.is_dictionary(column.type)
     return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
 

@@ -41,13 +41,6 @@ def readers(
         str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
     ] = "privatize",
     output: Annotated[str | None, typer.Option(help="Write JSON to this file.", metavar="URL")] = None,
-    read: Annotated[
-        str | None,
-        typer.Option(
-            help="A file of released texts: print what the reader with SmolLM2-135M takes for their originals.",
-            metavar="URL",
-        ),
-    ] = None,
 ) -> None:
     """Print what share of words each of several readers guesses, who know ever more. Everything is public.
 
@@ -56,24 +49,17 @@ def readers(
     import dataclasses
     import json
 
-    from corpusveil.errors import UnsetError
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.storage import files
     from corpusveil.text.policy import TextPolicy
     from corpusveil_evaluate.readers.ladder import reader_ladder
-    from corpusveil_evaluate.readers.neural import neural_text
     from corpusveil_evaluate.readers.ngrams.modelling import load_model
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
     made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
     known = None if model is None else load_model(model)
-    if read is not None:
-        if known is None:
-            raise UnsetError("--read: this reader needs a language model of public text; give --model.")
-        print("\n".join(neural_text(made, epsilon, known, _texts_of(read), policy)))
-        return
     ladder = reader_ladder(made, epsilon, known, policy=policy)
     print(ladder)
     if output is not None:
@@ -224,20 +210,20 @@ def audit(
 
     Example: corpusveil evaluate audit --space en --mechanism ring-geometric --epsilon 1
     """
-    from corpusveil.errors import ConflictError, UnsetError
+    from corpusveil.errors import SettingError
 
     of_release, of_mechanism = (original, private, store, id, held_out), (parameter, epsilon, claim or None, output)
     if any(given is not None for given in (of_release if mechanism else of_mechanism)):
-        raise ConflictError(
+        raise SettingError(
             "An audit checks a release (ORIGINAL RELEASE, --store or --space) or a mechanism (--space --mechanism "
             "--epsilon); give what belongs to one of them."
         )
     if mechanism is not None:
         if space is None or epsilon is None:
-            raise UnsetError("An audit of a mechanism needs --space and --epsilon; give both.")
+            raise SettingError("An audit of a mechanism needs --space and --epsilon; give both.")
         refuted = _audit_mechanism(mechanism, parameter or [], space, epsilon, claim, output)
     elif original is None or private is None:
-        raise UnsetError("Give the originals and the folder of their release, or a mechanism by --mechanism.")
+        raise SettingError("Give the originals and the folder of their release, or a mechanism by --mechanism.")
     else:
         refuted = _audit_release(original, private, store, space, text, id, held_out)
     raise typer.Exit(int(refuted))

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError, same_id_twice
+from corpusveil.errors import DataError, SettingError, same_id_twice
 from corpusveil.storage import files, formats
-from corpusveil.storage.inputs import find_shards, folder_of
+from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import JSON, Columns
 from corpusveil_evaluate.settings import DOCUMENTS
 
@@ -24,8 +24,7 @@ class Matched:
 
     ``originals`` and ``privates`` are texts [N], ``columns`` values [N] of further columns of the original by name,
     ``documents`` the number of all documents, of which ``chosen`` were sought; ``unreadable`` is the number of further
-    rows. ``places`` are the corpus, file and row of each document,
-    its identity in a release without ids, and ``ids`` are the values of the id column.
+    rows.
     """
 
     originals: list[str]
@@ -34,8 +33,6 @@ class Matched:
     columns: dict[str, list[Any]] = field(default_factory=dict)
     chosen: int = 0
     unreadable: int = 0
-    places: list[tuple[str, str, int]] = field(default_factory=list)
-    ids: list[Any] | None = None
 
     @property
     def sampled(self) -> bool:
@@ -57,23 +54,21 @@ def match(
     id: str | None = None,
     columns: Sequence[str] = (),
     most: int = DOCUMENTS,
-    corpus: str | None = None,
     separator: Separator = "comma",
 ) -> Matched:
     """Match the documents of an original with those of its release: by the column ``id``, else by position.
 
-    ``corpus`` is the name that the release was
-    made under, by default the folder of the original; ``separator`` is that of CSV. Of more than ``most`` documents an
+    ``separator`` is that of CSV. Of more than ``most`` documents an
     even sample is taken (reservoir sampling, Vitter 1985, algorithm R); nothing else is held. Rows without
     text are no documents. Unreadable rows of the original are skipped. Of a release folder,
     ``data`` is read. Raises UserError if original and release do not match, and for a duplicate id.
     """
     named = tuple(dict.fromkeys(columns))
     if text in named:
-        raise ColumnError(f"{text}: this is the column with the text; name another column as label or attribute.")
+        raise DataError(f"{text}: this is the column with the text; name another column as label or attribute.")
     bad: list[str] = []
     chosen, documents, rows = _reservoir(
-        _rows(original, Columns(text, id, named, separator=separator), bad, corpus), most, np.random.default_rng(0)
+        _rows(original, Columns(text, id, named, separator=separator), bad), most, np.random.default_rng(0)
     )
     if not documents:
         raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
@@ -83,7 +78,7 @@ def match(
     privates = _found(private, Columns(private_text or text, id, separator=separator), wanted, rows, bad)
     places = sorted(privates)
     if not places:
-        raise MismatchError(
+        raise SettingError(
             f"{private[0]}: no document has the {id} of a document in the original; name the right column."
         )
     return Matched(
@@ -93,8 +88,6 @@ def match(
         {name: [chosen[place].values[number] for place in places] for number, name in enumerate(named)},
         len(chosen),
         len(bad),
-        [chosen[place].place for place in places],
-        None if id is None else [chosen[place].identity for place in places],
     )
 
 
@@ -112,11 +105,11 @@ def _found(
         if place is not None and row.text is not None:
             texts[place] = row.text
     if columns.id is None and bad and there != rows:
-        raise MismatchError(
+        raise SettingError(
             f"{private[0]}: this has {there:,} documents, and {rows:,} can be read in the original; {bad[0]}"
         )
     if columns.id is None and there != rows:
-        raise MismatchError(
+        raise SettingError(
             f"{private[0]}: this has {there:,} documents, and the original has {rows:,}. If some were left out "
             "or dropped, keep a column that identifies them (keep) and name it (id)."
         )
@@ -128,24 +121,19 @@ class _Row:
     identity: Any
     text: str | None
     values: tuple[Any, ...]
-    place: tuple[str, str, int]
 
 
 def _data(url: str) -> str:
     return files.join(url, "data") if files.exists(files.join(url, "manifest.json")) else url
 
 
-def _rows(
-    inputs: Sequence[str], columns: Columns, unreadable: list[str] | None = None, corpus: str | None = None
-) -> Iterator[_Row]:
+def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None = None) -> Iterator[_Row]:
     """Yield the rows of all shards; without an id, the number over all shards identifies a row.
 
     The reasons of bad rows are added to ``unreadable``; without it, the first bad row is an error.
     """
     number = 0
-    shards = find_shards(inputs)
-    corpus = corpus or folder_of(shards)
-    for shard in shards:
+    for shard in find_shards(inputs):
         form = formats.find(formats.form_of(shard.url))
         form.check(columns)
         with files.open_read(shard.url) as file:
@@ -153,13 +141,12 @@ def _rows(
                 for bad in batch.bad:
                     sentence = f"{shard.url}, row {bad.number + 1}: {bad.why}"
                     if unreadable is None:
-                        raise BadRowError(sentence)
+                        raise DataError(sentence)
                     unreadable.append(sentence)
                 values = [_values(column) for column in batch.kept]
                 identities = batch.ids if batch.ids is not None else range(number, number + len(batch.numbers))
-                texts = zip(identities, batch.texts.to_pylist(), batch.numbers, strict=True)
-                for at, (identity, text, row) in enumerate(texts):
-                    yield _Row(identity, text, tuple(column[at] for column in values), (corpus, shard.relative, row))
+                for at, (identity, text) in enumerate(zip(identities, batch.texts.to_pylist(), strict=True)):
+                    yield _Row(identity, text, tuple(column[at] for column in values))
                 number += len(batch.numbers)
 
 

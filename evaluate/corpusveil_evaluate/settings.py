@@ -18,7 +18,7 @@ FLOW = Flow(
     """
     space: path=space
     store: path=store
-    evaluate: * original!= private!= path!=output models=model leaked_keys=leaked_key vectors=similarity_vectors
+    evaluate: * original!= private!= path!=output models=model vectors=similarity_vectors
     """,
     wanted=("evaluate.path",), command=COMMAND,
 )  # fmt: skip
@@ -51,12 +51,6 @@ class EvaluateSettings(Section):
     models: list[str] = key(
         "The models and attackers: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
         metavar="NAME")
-    leaked_keys: list[str] = key(
-        "Report what someone who holds this key could recover. Repeatable. Needs {space.path}.", [], path=True,
-        metavar="PATH")
-    corpus: str | None = key(
-        "For {evaluate.leaked_keys}: the name of the corpus in the release. Default: its folder; in a file the name of "
-        "[corpus].", None, metavar="NAME")
     seeds: int = key("Number of splits of the documents with a label.", 5, ge=2)
     documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
     counts: str | None = key(

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import BadTypeError, ShapeError
+from corpusveil.errors import SettingError
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.classes import WORD
@@ -66,7 +66,7 @@ class Terms:
 def check_texts(texts: Sequence[str], name: str = "texts") -> Sequence[str]:
     """Return the texts. Raises UserError for a single text, or if a value is not text."""
     if isinstance(texts, str) or not all(isinstance(text, str) for text in texts):
-        raise BadTypeError(
+        raise SettingError(
             f"{name}: give a list of texts with a string for each, and an empty string for a missing text."
         )
     return texts
@@ -77,7 +77,7 @@ def check_pairs(originals: Sequence[str], privates: Sequence[str]) -> None:
     check_texts(originals, "originals")
     check_texts(privates, "privates")
     if len(originals) != len(privates) or not len(originals):
-        raise ShapeError(
+        raise SettingError(
             f"{len(originals):,} originals and {len(privates):,} private texts; give a private text for each original."
         )
 

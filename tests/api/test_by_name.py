@@ -70,16 +70,16 @@ def _default(name: str) -> str:
 
 def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
     for given, code, named in (
-        ({"risk": 2.0}, "wrong-value", "risk = 2.0"),
-        ({"risc": 0.5}, "unknown-name", "did you mean risk?"),
-        ({"risk": 0.5, "epsilon": 1.0}, "conflicting-settings", "epsilon"),
-        ({}, "missing-setting", "risk"),
-        ({"epsilon": 1.0, "output": "out"}, "unknown-name", "output"),
-        ({"epsilon": 1.0, "delta": 1e-6}, "unknown-name", "delta"),
+        ({"risk": 2.0}, "wrong-setting", "risk = 2.0"),
+        ({"risc": 0.5}, "wrong-setting", "did you mean risk?"),
+        ({"risk": 0.5, "epsilon": 1.0}, "wrong-setting", "epsilon"),
+        ({}, "wrong-setting", "risk"),
+        ({"epsilon": 1.0, "output": "out"}, "wrong-setting", "output"),
+        ({"epsilon": 1.0, "delta": 1e-6}, "wrong-setting", "delta"),
     ):
         with refused(code, named, "cv.release"):
             cv.release(key=KEY, space=space, **given)  # type: ignore[arg-type]
-    with refused("wrong-type", "key"):
+    with refused("wrong-setting", "key"):
         cv.release(key=TEST_KEY, epsilon=1.0)  # type: ignore[arg-type]
 
 
@@ -90,10 +90,10 @@ def test_a_preview_shows_texts(space: str) -> None:
     assert shown.before == texts[:5]
     release = cv.release(epsilon=1.0, key=KEY, space=space)
     assert shown.drawn[0].texts == cv.privatize(texts[:5], release, ids=list("01234"))
-    for wrong, code in (("a text", "wrong-type"), ([], "unsuitable-data"), ([1], "bad-row")):
+    for wrong, code in (("a text", "wrong-setting"), ([], "unsuitable-data"), ([1], "unsuitable-data")):
         with refused(code):
             cv.preview(wrong, epsilon=1.0, space=space)
-    with refused("missing-setting", "evaluate risk"):
+    with refused("wrong-setting", "evaluate risk"):
         cv.preview(texts, space=space)
 
 
@@ -106,7 +106,7 @@ def test_many_unknown_words_are_said_and_never_named(space: str, tmp_path: Path)
     asked = ["--space", space, "--mechanism", "ring-geometric", "--epsilon", "1", *QUIET]
     told = succeeds("privatize", tmp_path / "in", *asked, "--output", tmp_path / "out")
     assert "more than 5% of the words are not in the space" in told.err
-    assert not re.search("refund|33", told.err)
+    assert not re.search("refund|33 ?%|0[.]33", told.err)
     written = [*(tmp_path / "out").rglob("*.json*"), tmp_path / "out.report.html"]
     assert all("refund" not in path.read_text() for path in written)
     assert len(read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")) == 40
@@ -124,7 +124,7 @@ class TestFramesEverywhere:
             assert made.before == self.ROWS["body"][1:], type(given)
         with refused("unsuitable-data", "no text"):
             cv.preview([None, " "], epsilon=1.0)
-        with refused("wrong-type"):
+        with refused("wrong-setting"):
             cv.preview("a single text", epsilon=1.0)
 
     def test_both_units_are_shown_in_a_notebook_and_as_a_plot(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -163,8 +163,8 @@ class TestFramesEverywhere:
                 sum(word in after for word in ("b", "the", "river", "b", "is", "cold")) / 6 for after in words[1:]
             ]
             assert [bar.get_width() for bar in axis.patches] == pytest.approx(shares)
-        with refused("wrong-value", "cv.compare"):
+        with refused("wrong-setting", "cv.compare"):
             cv.compare(given, risks=[], epsilons=[])
         for wrong in ({"risks": 0.5}, {"epsilons": 8, "risks": []}):
-            with refused("wrong-type", "cv.compare"):
+            with refused("wrong-setting", "cv.compare"):
                 cv.compare(given, **wrong)

@@ -13,7 +13,7 @@ from corpusveil.errors import BadShardsError, DataError
 from scripts import error_codes
 
 ROOT = Path(__file__).parents[2]
-BASES = {"CorpusveilError", "UserError", "WorkError"}
+BASES = {"CorpusveilError", "UserError"}
 """To be caught, and in this package never to be raised: another one's engine or mechanism may."""
 
 
@@ -35,7 +35,7 @@ class TestTheCodes:
         assert found == []
 
     def test_one_without_would_be_seen(self) -> None:
-        for line in ("raise UserError('x')", "found = errors.WorkError('x')", "raise UserError"):
+        for line in ("raise UserError('x')", "found = errors.UserError('x')", "raise UserError"):
             assert list(made_without_code(f"import errors\n{line}\n")) == [2], line
 
     def test_each_class_has_its_own(self) -> None:

@@ -52,5 +52,5 @@ class TestEvaluateRelease:
 
     def test_editors_know_every_key(self) -> None:
         """All but those that name what a call is given opened, or where a command reads and writes."""
-        opened = {"original", "private", "path", "collocations", "leaked_keys", "encoder", "vectors", "publishable"}
+        opened = {"original", "private", "path", "collocations", "encoder", "vectors", "publishable"}
         assert Asked.__annotations__.keys() == EvaluateSettings.model_fields.keys() - opened

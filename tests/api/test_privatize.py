@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import BadRowError, CapError, ShapeError, WorkError
+from corpusveil.errors import CapError, DataError, SettingError, WorkError
 from tests.calls import Halting, refused
 from tests.engines.corpora import data_files
 
@@ -46,7 +46,7 @@ class TestKinds:
     def test_a_spark_frame_stays_in_spark(self, release: cv.Release, columns: dict[str, Any]) -> None:
         """It has an Arrow stream, too, which would bring a corpus into this process unasked."""
         frame = type("DataFrame", (Stream,), {"__module__": "pyspark.sql.classic.dataframe"})(pa.table(columns))
-        with refused("wrong-type", "corpusveil.transforms.spark.privatize_frame"):
+        with refused("wrong-setting", "corpusveil.transforms.spark.privatize_frame"):
             cv.privatize(frame, release, ids="id")
 
 
@@ -104,10 +104,10 @@ class TestLedger:
         self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
     ) -> None:
         """Too few, one that is missing, and a column that texts do not have."""
-        for values, error in ((["a"], ShapeError), ([None] * 8, BadRowError)):
+        for values, error in ((["a"], SettingError), ([None] * 8, DataError)):
             with pytest.raises(error, match="author"):
                 cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit={"author": values})
-        with refused("wrong-column", "author"):
+        with refused("unsuitable-data", "author"):
             cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit="author")
 
 
@@ -116,7 +116,7 @@ class TestWrongCalls:
 
     def test_an_id_of_thousands_of_digits_is_refused_in_a_sentence(self, release: cv.Release) -> None:
         """Python writes no such number."""
-        with refused("bad-row", "ids"):
+        with refused("unsuitable-data", "ids"):
             cv.privatize(["a"], release, ids=[-(10**5000)])
 
     def test_ids_that_repeat_are_said_with_their_counts(
@@ -135,11 +135,11 @@ class TestWrongCalls:
     @pytest.mark.parametrize("name", ["unit", "corpus"])
     def test_what_only_a_ledger_has_needs_one(self, release: cv.Release, name: str) -> None:
         given: dict[str, Any] = {name: "content"}
-        with refused("missing-setting", name):
+        with refused("wrong-setting", name):
             cv.privatize(["aaaa"], release, ids=["x"], **given)
 
     def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
-        with refused("wrong-type", "ledger", "cv.Ledger", "str"):
+        with refused("wrong-setting", "ledger", "cv.Ledger", "str"):
             cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path))  # type: ignore[call-overload]
 
 
@@ -157,9 +157,9 @@ def test_a_corpus_is_privatized_on_the_engine_that_is_named(corpus: Path, releas
 
 def test_what_is_no_engine_or_release_is_a_sentence(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
     for engine in ("spark", cv.Spark):
-        with refused("wrong-type", "engine", "cv.Local"):
+        with refused("wrong-setting", "engine", "cv.Local"):
             cv.privatize_corpus(corpus, tmp_path / "out", release, engine)  # type: ignore[arg-type]
-    with refused("wrong-type", "release", "cv.Release"):
+    with refused("wrong-setting", "release", "cv.Release"):
         cv.privatize_corpus(release, corpus, tmp_path / "out")  # type: ignore[arg-type]
     assert not (tmp_path / "out.records").exists()
 
@@ -167,5 +167,5 @@ def test_what_is_no_engine_or_release_is_a_sentence(corpus: Path, release: cv.Re
 def test_a_ledger_is_asked_about_a_text_by_a_text(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
     ledger = cv.Ledger(str(tmp_path / "ledger"))
     cv.privatize_corpus(corpus, tmp_path / "out", release, ledger=ledger, unit="content")
-    with refused("wrong-type", "value"):
+    with refused("wrong-setting", "value"):
         ledger.spent_on(7.5)  # type: ignore[arg-type]

@@ -64,9 +64,9 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
 def test_a_command_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose function has another name than the file, and an entry point that names no function."""
     monkeypatch.setitem(COMMANDS, "verify", ("options", "A file without such a function."))
-    fails(["verify", "x"], "broken-installation", "verify", "function")
+    fails(["verify", "x"], "missing-package", "verify", "function")
     monkeypatch.setitem(ADDED.entered, "evaluate.study", "no function")
-    fails(["evaluate", "study"], "broken-installation", "study", "function")
+    fails(["evaluate", "study"], "missing-package", "study", "function")
 
 
 def test_help_of_what_a_flow_writes_does_not_describe_what_others_read() -> None:
@@ -113,7 +113,7 @@ class TestKey:
     def test_is_not_made_for_what_is_refused(self, call: list[str], home: Path) -> None:
         """What promises nothing is one rule for Python and here, and it is asked before a key is made."""
         words = changed(call, "--mechanism", "custext-per-word")
-        fails(without_key(words), "no-guarantee", "custext-per-word")
+        fails(without_key(words), "wrong-setting", "custext-per-word")
         assert not home.exists()
         assert "No guarantee holds" in succeeds(*words, "--accept-no-guarantee").out
 

@@ -25,8 +25,8 @@ class TestBothCallers:
     def test_in_its_own_names(self, tmp_path: Path) -> None:
         values = basic()
         for option, value, place, code, on_call, in_file in (
-            ("master", "local", "engine.master", "conflicting-settings", ["--master", "--engine"], ["engine.name"]),
-            ("epsilon", -1.0, "budget.epsilon", "wrong-value", ["--epsilon -1.0"], ["= -1.0"]),
+            ("master", "local", "engine.master", "wrong-setting", ["--master", "--engine"], ["engine.name"]),
+            ("epsilon", -1.0, "budget.epsilon", "wrong-setting", ["--epsilon -1.0"], ["= -1.0"]),
         ):  # fmt: skip
             with refused(code, *on_call) as caught:
                 settings_of("privatize", self.given(**{option: value}), [])
@@ -87,8 +87,8 @@ def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path) -> None:
     ):  # fmt: skip
         values = whole(tmp_path)
         values[section][name] = 1.0
-        with refused("unknown-name", f"{section}.{name}", *nearest):
+        with refused("wrong-setting", f"{section}.{name}", *nearest):
             read(save(tmp_path / "run.toml", values))
     (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with refused("unknown-name", "epsilon", "budget.epsilon"):
+    with refused("wrong-setting", "epsilon", "budget.epsilon"):
         read(str(tmp_path / "run.toml"))

@@ -49,8 +49,8 @@ def test_a_release_is_read_as_the_space_was(made: tuple[str, Path], tmp_path: Pa
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["configuration"]["text"]["language"] == language
     other = [*call, "--output", tmp_path / "other", "--language"]
-    fails([*other, "German"], "mismatch", "language", language)
-    fails([*other, "Klingon"], "conflicting-settings", "language", "Klingon")
+    fails([*other, "German"], "wrong-setting", "language", language)
+    fails([*other, "Klingon"], "wrong-setting", "language", "Klingon")
     assert not (tmp_path / "other").exists()
 
 
@@ -59,5 +59,5 @@ def test_other_steps_refuse_another_language(made: tuple[str, Path], tmp_path: P
     (tmp_path / "public.txt").write_text("\n".join(public(language) * 9))
     succeeds("count", tmp_path / "public.txt", "--output", tmp_path / "counts", *QUIET)
     space = ["space", "--vectors", folder / "vectors", "--output", tmp_path / "space", *QUIET]
-    fails([*space, "--counts", tmp_path / "counts"], "mismatch", "language", language)
-    fails([*space, "--language", "de"], "mismatch", "language", language)
+    fails([*space, "--counts", tmp_path / "counts"], "wrong-setting", "language", language)
+    fails([*space, "--language", "de"], "wrong-setting", "language", language)

@@ -47,7 +47,7 @@ def test_units_are_asked_for_by_their_values(call: list[str], monkeypatch: pytes
     monkeypatch.setattr("sys.stdin", io.StringIO("customer=ann\n"))
     assert show("--unit", "-")["releases"]
     for value in ("customer=eve", "ann", "nobody=ann"):
-        assert "ann" not in fails(["ledger", "show", "ledger", "--unit", value], "unknown-name")
+        assert "ann" not in fails(["ledger", "show", "ledger", "--unit", value], "wrong-setting")
 
 
 def test_another_unit_than_that_of_the_ledger_is_named(call: list[str]) -> None:
@@ -55,7 +55,7 @@ def test_another_unit_than_that_of_the_ledger_is_named(call: list[str]) -> None:
     assert run([*call, "--unit", "customer"]) == 0
     for words, documents in (("customer=ann", 2), ("ann", 2), ("a=b", 1), ("customer=a=b", 1)):
         assert show("--unit", words)["releases"][0]["documents"] == documents
-    fails(["ledger", "show", "ledger", "--unit", "name=3"], "unknown-name", "accounts for customer, not for name")
+    fails(["ledger", "show", "ledger", "--unit", "name=3"], "wrong-setting", "accounts for customer, not for name")
 
 
 def test_verify_of_a_ledger_of_another_version_says_so(call: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -80,7 +80,7 @@ def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
     ended = command("ledger", "verify", "ledger", "--records", "out.records")
     assert ended.status == 1
     assert "out.records" in ended.out
-    assert "[ledger-differs]" in ended.err
+    assert "[differs]" in ended.err
 
 
 def test_a_release_without_a_cap_is_counted_with_a_warning(call: list[str]) -> None:

@@ -168,7 +168,7 @@ def test_of_a_call_is_the_call_after_the_word_plan(space: Space, corpus: Path, t
     said = succeeds("plan", *words).out
     assert "the smallest cap that passes is" in said
     assert "copies of an earlier" in succeeds("plan", "--duplicates", *words).out.removeprefix(said)
-    fails(["plan", *words, "--epsilon", "-1"], "wrong-value", "--epsilon -1")
+    fails(["plan", *words, "--epsilon", "-1"], "wrong-setting", "--epsilon -1")
     assert not list(tmp_path.iterdir())
     (tmp_path / "in.jsonl").write_text('{"text": "good wine"}\n')
-    fails(["plan", tmp_path / "in.jsonl"], "damaged-file", "in.jsonl", "corpusveil plan privatize …")
+    fails(["plan", tmp_path / "in.jsonl"], "unsuitable-data", "in.jsonl", "corpusveil plan privatize …")

@@ -160,7 +160,7 @@ class TestTheFlow:
             values = whole(done)
             values[section][key] = value
             before = release_files(done / place)
-            fails(["run", save(tmp_path / "run.toml", values), *QUIET], "output-in-use", done / place)
+            fails(["run", save(tmp_path / "run.toml", values), *QUIET], "unusable-address", done / place)
             assert release_files(done / place) == before
 
 
@@ -181,15 +181,15 @@ class TestThePrintedConfiguration:
 class TestWrongFiles:
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
         for section, changes, code, named in (
-            ("key", {"environment": "K"}, "conflicting-settings", "key.environment"),
-            ("budget", {"strategy": "s4", "allocation": "word-share"}, "conflicting-settings", "budget.allocation"),
-            ("text", {"tokenizer": "word"}, "conflicting-settings", "text.collocations"),
-            ("engine", {"master": "local"}, "conflicting-settings", "engine.master"),
-            ("engine", {"name": "flink"}, "wrong-value", "engine.name"),
-            ("mechanism", {"name": "ring-geometri"}, "unknown-name", "ring-geometric?"),
-            ("budget", {"epsilon": float("inf")}, "wrong-value", "budget.epsilon"),
-            ("output", None, "missing-setting", "[output]"), ("budget", None, "missing-setting", "[budget]"),
-            ("collocations", None, "conflicting-settings", "[embeddings]"),
+            ("key", {"environment": "K"}, "wrong-setting", "key.environment"),
+            ("budget", {"strategy": "s4", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
+            ("text", {"tokenizer": "word"}, "wrong-setting", "text.collocations"),
+            ("engine", {"master": "local"}, "wrong-setting", "engine.master"),
+            ("engine", {"name": "flink"}, "wrong-setting", "engine.name"),
+            ("mechanism", {"name": "ring-geometri"}, "wrong-setting", "ring-geometric?"),
+            ("budget", {"epsilon": float("inf")}, "wrong-setting", "budget.epsilon"),
+            ("output", None, "wrong-setting", "[output]"), ("budget", None, "wrong-setting", "[budget]"),
+            ("collocations", None, "wrong-setting", "[embeddings]"),
         ):  # fmt: skip
             values = whole(tmp_path)
             if changes is None:

@@ -165,7 +165,7 @@ def test_a_half_deleted_output_is_noticed_and_written_again(ground: Path) -> Non
         start(ground)
     (ground / "out/run-00001/data/part-00000-of-00002.jsonl").write_text("")
     lines(ground, "day-1/a.jsonl", 8)
-    fails(["schedule", ground / "s.toml", "--repair"], "mismatch", "run-00001", "cannot be written again")
+    fails(["schedule", ground / "s.toml", "--repair"], "wrong-setting", "run-00001", "cannot be written again")
 
 
 def test_a_lost_state_is_made_again_and_lost_records_are_refused(ground: Path) -> None:
@@ -179,7 +179,7 @@ def test_a_lost_state_is_made_again_and_lost_records_are_refused(ground: Path) -
         assert "there is nothing new" in start(ground).out
         assert release_files(ground / "out") == before
     (ground / "records").rename(ground / "moved")
-    assert "[output-in-use]" in start(ground, 2).err
+    assert "[unusable-address]" in start(ground, 2).err
 
 
 def test_another_configuration_or_root_spends_nothing(ground: Path) -> None:

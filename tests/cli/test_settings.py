@@ -79,10 +79,10 @@ class TestTheTemplate:
                 needed = {one.key: given[one.key] for one in ALL if one.name == section and one.info.is_required()}
                 kind = plain(Settings.model_fields[section].annotation)
                 assert getattr(kind.model_validate({**needed, key: value}), key) == value
-        fails(["run", "--init", file], "output-in-use", file)
-        fails(["run"], "missing-setting", "run --init FILE.toml")
-        fails(["run", "--init", "full"], "missing-setting", "run --init FILE.toml")
-        fails(["run", "--init", "new", tmp_path / "b.toml"], "wrong-value", "write 'passages' or 'full' here")
+        fails(["run", "--init", file], "unusable-address", file)
+        fails(["run"], "wrong-setting", "run --init FILE.toml")
+        fails(["run", "--init", "full"], "wrong-setting", "run --init FILE.toml")
+        fails(["run", "--init", "new", tmp_path / "b.toml"], "wrong-setting", "write 'passages' or 'full' here")
 
     def test_of_passages_runs_as_it_is(self, tmp_path: Path) -> None:
         file = tmp_path / "new.toml"

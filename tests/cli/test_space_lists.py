@@ -31,7 +31,7 @@ def test_scale_and_common_words_are_said_with_their_numbers(tmp_path: Path) -> N
     said = succeeds("space", *named[:2], "--output", tmp_path / "one", *QUIET).out
     assert "as asked" not in said.split("Median distance of two words: ")[1].splitlines()[0]
     assert "embeddings" not in said
-    fails(["space", *named, "--output", tmp_path / "bad", "--scale", 0, *QUIET], "wrong-value", "scale")
+    fails(["space", *named, "--output", tmp_path / "bad", "--scale", 0, *QUIET], "wrong-setting", "scale")
 
 
 @pytest.mark.parametrize("how", ["bar", "lines", "none"])
@@ -65,18 +65,19 @@ class TestVocabulary:
         kept = ["plain", "harsher", *WORDS[:40]]
         assert list(cv.load_space(tmp_path / "space").vocabulary.words) == kept
         (tmp_path / "exclude.txt").write_text("harsh\nharsher\n")
-        fails(["space", "--output", tmp_path / "space", *more], "output-in-use", "space")
+        fails(["space", "--output", tmp_path / "space", *more], "unusable-address", "space")
         embedding = cv.read_vectors(vectors(tmp_path, 0, words))
         assert list(cv.build_space(embedding, exclude=["HARSH"]).vocabulary.words) == kept
-        with refused("wrong-type", "exclude"):
+        with refused("wrong-setting", "exclude"):
             cv.build_space(embedding, exclude="harsh")
 
     def test_that_is_wrong_is_one_sentence(self, tmp_path: Path) -> None:
         file, embedding = tmp_path / "words.txt", vectors(tmp_path, 0, WORDS[:100])
         arguments = ["space", "--vectors", embedding, "--output", tmp_path / "space", *QUIET, "--vocabulary", file]
         for content, code, named in (
-            (b"", "wrong-format", file), (b"\n \n", "wrong-format", file), (b"a\nb\na\n", "bad-row", "line 3"),
-            (b"a\nnew york\n", "bad-row", "line 2"), (b"\xff\xfe", "damaged-file", "UTF-8"),
+            (b"", "unsuitable-data", file), (b"\n \n", "unsuitable-data", file),
+            (b"a\nb\na\n", "unsuitable-data", "line 3"),
+            (b"a\nnew york\n", "unsuitable-data", "line 2"), (b"\xff\xfe", "unsuitable-data", "UTF-8"),
             (b"nowhere\nnorhere\n", "unsuitable-data", "0 of"),
         ):  # fmt: skip
             file.write_bytes(content)

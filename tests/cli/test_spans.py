@@ -49,5 +49,5 @@ def test_what_terms_are_is_a_keyed_digest(call: list[Any], tmp_path: Path) -> No
 
 def test_a_misspelled_recognizer_is_told_and_nothing_is_written(call: list[Any], tmp_path: Path) -> None:
     for name, near in (("ruels", "did you mean rules"), ("presidoi", "presidio"), ("people", "terms:PATH")):
-        fails([*call, "--spans", name], "unknown-name", name, near)
+        fails([*call, "--spans", name], "wrong-setting", name, near)
     assert not (tmp_path / "out").exists()

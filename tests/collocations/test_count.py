@@ -21,7 +21,7 @@ from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.ngrams import NgramCounter, unpacked
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import (
-    BadValueError,
+    SettingError,
     WorkError,
 )
 from corpusveil.jobs.beam import Beam
@@ -33,7 +33,7 @@ from tests.calls import Halting, refused
 from tests.collocations.corpora import Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 
 def table(output: Path) -> list[tuple[str, int, int]]:
@@ -153,7 +153,7 @@ class TestWrong:
         different = sorted({f"{one}{other}" for one in words for other in ("a", "e", "i")})
         assert len(different) > most_words(5)
         write_shard(tmp_path / "x.jsonl", [{"text": " ".join(different)}])
-        with refused("too-large", "min_count", "max_n"):
+        with refused("unsuitable-data", "min_count", "max_n"):
             count_corpus([str(tmp_path / "x.jsonl")], str(tmp_path / "out"), Local(), CountOptions(5, 1))
 
     def test_what_another_count_left_behind_goes(self, corpus: Path, reference: Path, tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ class TestWrong:
 
     @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])
     def test_options(self, max_n: int, min_count: int) -> None:
-        with pytest.raises(BadValueError):
+        with pytest.raises(SettingError):
             CountOptions(max_n, min_count)
 
 

@@ -16,7 +16,7 @@ from tests.calls import Halting, refused
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import UNKNOWN, release_files
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 REPEATED = 34
 ROWS = 600 * REPEATED
@@ -98,5 +98,5 @@ class TestPieces:
         source.write_text('{"text": "a b"}\n' * BLOCK_ROWS + "\n" + UNKNOWN)
         with refused("bad-shards", "x.jsonl", f"{BLOCK_ROWS + 1:}"):
             count_corpus([str(source)], str(tmp_path / "out"), Local(), rows_per_task=BLOCK_ROWS)
-        with refused("wrong-value", "8192"):
+        with refused("wrong-setting", "8192"):
             count_corpus([str(source)], str(tmp_path / "other"), Local(), rows_per_task=100)

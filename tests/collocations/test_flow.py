@@ -18,7 +18,7 @@ from corpusveil.cli.main import run
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import find_tokens, train_vectors
 from corpusveil.collocations.word2vec import Training, count_tokens, train
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -26,7 +26,7 @@ from tests.calls import QUIET, succeeds
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import release_files
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 PAIRS = [(WORDS[0], WORDS[1]), (WORDS[1], WORDS[0]), (WORDS[2], WORDS[0]), (WORDS[0], WORDS[2], WORDS[1])]
 SMALL = Training(dimensions=12, epochs=2, min_count=2)
@@ -177,5 +177,5 @@ class TestTrain:
 
     def test_wrong_parameters_are_refused(self) -> None:
         for name, value in {"dimensions": 0, "epochs": 0, "window": -1}.items():
-            with pytest.raises(BadValueError):
+            with pytest.raises(SettingError):
                 Training(**{name: value})

@@ -16,7 +16,7 @@ import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, score, scored
-from corpusveil.errors import ArtefactError, UserError
+from corpusveil.errors import ArtifactError, UserError
 from corpusveil.jobs.local import Local
 from tests.calls import refused, succeeds
 from tests.collocations.corpora import Made, make, write
@@ -93,7 +93,7 @@ class TestWhatIsKept:
     @pytest.mark.parametrize("ngram", ["a x", "a b"])
     def test_unsound_counts_are_refused(self, ngram: str) -> None:
         rows = pa.table({"ngram": [ngram], "n": pa.array([2 if "x" in ngram else 3], pa.int8()), "count": [1]})
-        with pytest.raises(ArtefactError):
+        with pytest.raises(ArtifactError):
             list(scored([rows], UNIGRAMS, Scoring(threshold=-99)))
 
     @pytest.mark.parametrize(

@@ -111,25 +111,25 @@ class TestHyphens:
         release = Release(mechanism, Budget(epsilon=60.0), joined, key=key, collocations=collocations)
         assert privatize(["The long-term plan"], release, ids=["a"]) == ["the long-term plan"]
         said = "was read with hyphens join"
-        with refused("mismatch", said):
+        with refused("wrong-setting", said):
             Release(mechanism, Budget(1.0), TextPolicy(), key=key)
         other = make("ring-geometric", build_space(Vectors(["long-term_plan", "b"], np.eye(2, dtype=np.float32))))
-        with refused("mismatch", said):
+        with refused("wrong-setting", said):
             Release(other, Budget(1.0), TextPolicy(tokenizer="gst"), key=key, collocations=collocations)
         private = ["privatize", f"{t}/in.txt", "--space", f"{t}/space", "--mechanism", "ring-geometric"]
         private += ["--epsilon", "1", "--test-key", *quiet]
-        fails([*private, "--output", f"{t}/no"], "mismatch", "hyphens")
+        fails([*private, "--output", f"{t}/no"], "wrong-setting", "hyphens")
         succeeds(*private, "--hyphens", "join", "--output", f"{t}/yes")
         assert json.loads((t / "yes" / "manifest.json").read_text())["configuration"]["text"]["hyphens"] == "join"
         command = ["tokenize", f"{t}/in.txt", "--tokenizer", "gst", *table, "--hyphens", "split"]
-        fails([*command, "--output", f"{t}/x"], "mismatch", "join")
+        fails([*command, "--output", f"{t}/x"], "wrong-setting", "join")
         succeeds("count", f"{t}/in.txt", "--output", f"{t}/plain", *quiet)
         space_of = ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/plain", "--output", f"{t}/y"]
-        fails(space_of, "mismatch", "hyphens")
+        fails(space_of, "wrong-setting", "hyphens")
 
     def test_a_release_that_parts_words_does_not_say_so(self) -> None:
         """The default is no part of a digest."""
         assert "hyphens" not in TextPolicy().as_dict()
         assert TextPolicy(hyphens="join").as_dict()["hyphens"] == "join"
-        with refused("wrong-value", "hyphens"):
+        with refused("wrong-setting", "hyphens"):
             TextPolicy(hyphens="glue")  # type: ignore[arg-type]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.collocations.tokenizers import METHODS, segment
-from corpusveil.errors import MismatchError
+from corpusveil.errors import SettingError
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer
 
@@ -114,5 +114,5 @@ class TestTables:
     def test_only_those_of_a_vocabulary(self) -> None:
         found = compiled({("a", "b"): 1.0, ("b", "c"): 2.0, ("a", "b", "c"): 3.0}).restricted({"a_b", "a_b_c", "x"})
         assert sorted(found.tokens) == ["a_b", "a_b_c"]
-        with pytest.raises(MismatchError):
+        with pytest.raises(SettingError):
             compiled({("a", "b"): 1.0}).restricted({"a", "b"})

@@ -308,20 +308,20 @@ class MechanismContract:
                 lambda bad=bad: mechanism.guarantee(bad),
                 lambda bad=bad: mechanism.retention(bad),
             ):
-                with refused("wrong-value", "epsilon"):
+                with refused("wrong-setting", "epsilon"):
                     call()
         for shape in ((2,), (4,), (3, 1), (1,), (0,)):
-            with refused("wrong-shape", "shape"):
+            with refused("wrong-setting", "shape"):
                 mechanism.privatize(ids, np.ones(shape), draws_of(3))
         for id in (-1, -7, size, size + 999):
-            with refused("unknown-name", "id"):
+            with refused("wrong-setting", "id"):
                 mechanism.distribution(id, 1.0)
-            with refused("unknown-name", "id"):
+            with refused("wrong-setting", "id"):
                 mechanism.privatize(np.array([0, id, 0], dtype=np.int32), 1.0, draws_of(3))
-        with refused("wrong-shape", "draws"):
+        with refused("wrong-setting", "draws"):
             mechanism.privatize(ids, 1.0, draws_of(2))
         for name, value in self.bad:
-            with refused("wrong-value", name):
+            with refused("wrong-setting", name):
                 dataclasses.replace(mechanism, **{name: value})
 
     # The value

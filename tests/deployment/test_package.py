@@ -34,6 +34,7 @@ from corpusveil.pipelines.flows import options_of
 from corpusveil.transforms.handshake import versions
 from tests.calls import command, refused, succeeds
 from tests.collocations.corpora import make, write
+from tests.deployment import standalone
 from tests.engines.corpora import Ground, make_ground, release_files
 
 
@@ -56,7 +57,7 @@ def test_the_requirement_is_the_wheel(tmp_path: Path) -> None:
 
 def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is left half-made."""
-    with refused("wrong-value", "extra = 'beam'"):
+    with refused("wrong-setting", "extra = 'beam'"):
         package_spark(str(tmp_path / "out"), ["beam"])
     with monkeypatch.context() as patch, refused("missing-package", "'corpusveil[package]'"):
         patch.setattr(importlib.util, "find_spec", lambda _name: None)
@@ -64,7 +65,7 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
     assert not (tmp_path / "out").exists()
     monkeypatch.setattr(package, "requirement", lambda _wheel, _extras: "no-such-package-at-all @ file:///nowhere")
     monkeypatch.setattr(package, "build_wheel", lambda folder, **_: folder / "x.whl")
-    with refused("broken-installation", "corpusveil.pex"):
+    with refused("missing-package", "corpusveil.pex"):
         package_spark(str(tmp_path / "out"))
     assert not list((tmp_path / "out").iterdir())
 
@@ -73,8 +74,6 @@ def test_what_cannot_be_packed_is_refused(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Counted, scored, tokenized, trained and privatized by two workers that have no packages of their own."""
     pytest.importorskip("pex")
-    from benchmarks import cluster
-
     packed, home = tmp_path / "packed", tmp_path / "home"
     for folder in (home, tmp_path / "cluster", tmp_path / "ground"):
         folder.mkdir()
@@ -86,11 +85,11 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatc
     texts = write(tmp_path / "texts", make(3000, 3), 4)
     here, there = tmp_path / "here", tmp_path / "there"
     space = ("--vectors", there / "vectors", "--output", there / "space")
-    with cluster.standalone(tmp_path / "cluster", given=cluster.bare(home)) as master:
-        submit = cluster.submit(packed, master, "--conf", "spark.speculation=true")
+    with standalone.standalone(tmp_path / "cluster", given=standalone.bare(home)) as master:
+        submit = standalone.submit(packed, master, "--conf", "spark.speculation=true")
         for command in (*flow(texts, there, "spark"), ["space", *space], release(ground, there, "spark")):
             done = subprocess.run(
-                [*submit, *map(str, command)], env=cluster.bare(home), cwd=home, capture_output=True, text=True,
+                [*submit, *map(str, command)], env=standalone.bare(home), cwd=home, capture_output=True, text=True,
                 check=False, timeout=900,
             )  # fmt: skip
             assert done.returncode == 0, (command, done.stderr[-2000:])
@@ -209,7 +208,7 @@ class TestFolder:
 
     def test_another_image_and_options_of_the_other_kind_are_refused(self, tmp_path: Path) -> None:
         for image in ("corpusveil", "gcr.io/p/i", "gcr.io/p/i:1\nRUN x", "gcr.io/p/i:$X", "-x"):
-            with refused("wrong-value", "image"):
+            with refused("wrong-setting", "image"):
                 package.package_dataflow(str(tmp_path / "out"), image)
             assert not (tmp_path / "out").exists(), image
         for more in (["dataflow"], ["dataflow", "--image", IMAGE, "--extra", "s3"], ["spark", "--image", IMAGE]):

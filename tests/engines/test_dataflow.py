@@ -98,7 +98,7 @@ def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
     monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
     monkeypatch.setattr(engine_module, "_NOT_WAITED_FOR", ())
-    with refused("too-large"):
+    with refused("unsuitable-data"):
         engine(tmp_path).run(print, [os.urandom(1_200_000)])
     assert not (tmp_path / "job_object").exists()
 

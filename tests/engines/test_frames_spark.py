@@ -103,7 +103,7 @@ class TestOneColumnChanges:
         """Types, nullability, column order and values of numbers, strings and times are kept; others are refused."""
         every = spark.createDataFrame(rows, SCHEMA)
         for name in ("price", "tags", "nested", "raw"):
-            with refused("wrong-column", f"{name}: a kept column has"):
+            with refused("unsuitable-data", f"{name}: a kept column has"):
                 privatize_frame(every, release, text="review", id="id", keep=name)
         frame = every.drop("price", "tags", "nested", "raw")
         keep = [name for name in frame.columns if name != "review"]
@@ -125,7 +125,7 @@ class TestOneColumnChanges:
         expected = cv.privatize(frame.toPandas(), release, "id", keep="stars")
         assert out.columns == ["text", "stars"]
         assert sorted(map(tuple, out.collect())) == sorted(expected.itertuples(index=False, name=None))
-        with refused("wrong-column", "nosuch"):
+        with refused("unsuitable-data", "nosuch"):
             privatize_frame(frame, release, id="id", keep="nosuch")
 
     def test_in_a_plan_that_goes_on(
@@ -160,16 +160,16 @@ class TestIsRefused:
         """A wrong column is one sentence that names it, with the types Spark shows."""
         frame = spark.createDataFrame([], SCHEMA)
         for arguments, refusal in (
-            ({}, ("missing-setting", "id=")),
-            ({"id": "key"}, ("wrong-column", "key")),
-            ({"id": "id", "text": "Review"}, ("wrong-column", "Review")),
-            ({"id": "id", "text": "small"}, ("wrong-column", "small", "tinyint")),
-            ({"id": "nested"}, ("wrong-column", "nested", "struct")),
+            ({}, ("wrong-setting", "id=")),
+            ({"id": "key"}, ("unsuitable-data", "key")),
+            ({"id": "id", "text": "Review"}, ("unsuitable-data", "Review")),
+            ({"id": "id", "text": "small"}, ("unsuitable-data", "small", "tinyint")),
+            ({"id": "nested"}, ("unsuitable-data", "nested", "struct")),
         ):
             with refused(*refusal):
                 privatize_frame(frame, release, **arguments)
         for others, name in (("'b' AS text", "text"), ("2 AS n, 3 AS n", "n")):
-            with refused("wrong-column", name):
+            with refused("unsuitable-data", name):
                 privatize_frame(spark.sql(f"SELECT 1 AS id, 'a' AS text, {others}"), release, id="id")
 
     def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
@@ -180,7 +180,7 @@ class TestIsRefused:
         with pytest.raises(PythonException) as caught:
             privatize_frame(frame, release, id="id").collect()
         lines = [line.strip() for line in str(caught.value).splitlines()]
-        assert "corpusveil.errors.BadRowError: id: the id column has empty values; give every document an id." in lines
+        assert "corpusveil.errors.DataError: id: the id column has empty values; give every document an id." in lines
         assert CANARY not in str(caught.value)
 
 
@@ -207,14 +207,14 @@ class TestSql:
         """A ledger has to be asked first; a row without an id, or names that differ, end the query by a sentence."""
         from pyspark.errors import PythonException
 
-        with refused("conflicting-settings", "privatize_frame"):
+        with refused("wrong-setting", "privatize_frame"):
             cv.register_sql(spark, release, ledger=cv.Ledger(str(tmp_path / "ledger"), cap=1))
         cv.register_sql(spark, release, "hide")
         frame = spark.createDataFrame([(None, CANARY), ("a", CANARY)], "id STRING, text STRING")
         frame.createOrReplaceTempView("documents")
         for call, sentence in (("'text', id, text", "id: the id column has empty values"),
                                ("id, text, text", "hide: the first argument is the column's name")):  # fmt: skip
-            with pytest.raises(PythonException, match=f"BadRowError: {sentence}") as caught:
+            with pytest.raises(PythonException, match=f"DataError: {sentence}") as caught:
                 spark.sql(f"SELECT hide({call}) FROM documents").collect()
             assert CANARY not in str(caught.value)
 
@@ -235,7 +235,7 @@ def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
         (tmp_path / "next").rename(tmp_path / "in" / f"{number}.json")  # a stream lists whole files
     ledger = cv.Ledger(str(tmp_path / "ledger"), cap=400)
     source = spark.readStream.schema(columns).option("maxFilesPerTrigger", 1).json(str(tmp_path / "in"))
-    with refused("conflicting-settings", "foreachBatch"):
+    with refused("wrong-setting", "foreachBatch"):
         privatize_frame(source, release, text="review", id="id", keep=["id", "unit"], ledger=ledger, unit="unit")
 
     def write(batch: Any, number: int) -> None:
@@ -271,7 +271,7 @@ def test_a_space_goes_along_unless_it_is_saved(spark: Any, tmp_path: Path) -> No
     saved = space.save(str(tmp_path / "space"))
     private = privatize_frame(frame, make_release(saved), id="id", keep="id")
     (tmp_path / "space").rename(tmp_path / "elsewhere")
-    with pytest.raises(PythonException, match=r"NotMadeError: .*/space: ") as caught:
+    with pytest.raises(PythonException, match=r"MissingError: .*/space: ") as caught:
         private.collect()
     assert CANARY not in str(caught.value)
     (tmp_path / "elsewhere").rename(tmp_path / "space")

@@ -125,5 +125,5 @@ def test_a_frame_is_drawn_as_it_was_counted(tmp_path: Path, spark: Any) -> None:
     private = privatize_frame(random, release, id="id", ledger=ledger_at(tmp_path / "ledger"), unit="customer")
     assert private.toPandas().text.tolist() == private.toPandas().text.tolist()
     missing = frame.withColumn("customer", functions.when(functions.col("id") != "d3", functions.col("customer")))
-    with refused("bad-row"):
+    with refused("unsuitable-data"):
         privatize_frame(missing, release, id="id", ledger=ledger_at(tmp_path / "ledger"), unit="customer")

@@ -98,7 +98,7 @@ def test_other_versions_are_named(engine: Any, tmp_path: Path, monkeypatch: pyte
     """Which package, which version there and here; no task is begun."""
     driver = {**versions(), "pyarrow": "0.1.2", "corpusveil": "9.9"}
     monkeypatch.setattr(SameVersions, "of", classmethod(lambda cls, function: cls(function, driver)))
-    with refused("engine-failed", "0.1.2", "for 9.9", "same environment"):
+    with refused("work-failed", "0.1.2", "for 9.9", "same environment"):
         engine.run(touch, [str(tmp_path / "a"), str(tmp_path / "b")])
     assert not list(tmp_path.iterdir())
 
@@ -109,7 +109,7 @@ def test_what_is_compared() -> None:
     assert set(found) == {"python", *handshake.PACKAGES}
     assert found["python"].count(".") == 1
     assert found["corpusveil"] == f"{metadata.version('corpusveil')} (code {handshake.code()})"
-    with refused("engine-failed", "gensim"):
+    with refused("work-failed", "gensim"):
         SameVersions(print, {**found, "gensim": "none"})(1)
 
 

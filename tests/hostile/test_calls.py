@@ -93,13 +93,13 @@ def options() -> Iterator[Call]:
                          ("format", ("xml", ""))):  # fmt: skip
         for value in values:
             yield privatize(f"--{name}", f"--{name}", value)
-    yield privatize("[wrong-column]", "--format", "txt", "--keep", "id")
+    yield privatize("[unsuitable-data]", "--format", "txt", "--keep", "id")
     for count in ("1", "8191", "8193"):
-        yield privatize("8192*[wrong-value]", "--rows-per-task", count)
-    yield privatize("--master*--engine*[conflicting-settings]", "--master", "spark://x:7077")
-    yield privatize("--engine*[conflicting-settings]", "--", "--x=y")
+        yield privatize("8192*[wrong-setting]", "--rows-per-task", count)
+    yield privatize("--master*--engine*[wrong-setting]", "--master", "spark://x:7077")
+    yield privatize("--engine*[wrong-setting]", "--", "--x=y")
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
-    yield privatize("--key*--test-key*[conflicting-settings]", "--test-key")
+    yield privatize("--key*--test-key*[wrong-setting]", "--test-key")
     for more, said in (
         (("--strategy", "s5"), "s1, s2, s3, s4"), (("--strategy", "s3"), "--collocations"),
         (("--strategy", "s3", "--tokenizer", "mst"), "--tokenizer: mst contradicts"),
@@ -116,7 +116,7 @@ def options() -> Iterator[Call]:
     yield Call(("privatize", INPUT), "--output")
     yield Call(("privatise", INPUT), "privatise")
     yield Call(("mechanisms", "nonsense"), "nonsense")
-    yield Call(("key", "new", KEY), "[output-in-use]")
+    yield Call(("key", "new", KEY), "[unusable-address]")
     yield Call(("key", "new", "{file}/x.key"), "{file}")
     yield Call(("space", "--vectors", "{missing}", "--output", "{output}"), "{missing}")
     yield Call(("space", "--output", "{output}"), "--vectors")
@@ -133,11 +133,11 @@ def keys() -> Iterator[Call]:
         ("empty", " 0"), ("short", "31"), ("long", "33"), ("hex", "64"), ("phrase", "passphrase"),
         ("zeros", "passphrase"),
     ):  # fmt: skip
-        yield privatize(f"{said}*[unusable-key]", key=f"{{keys}}/{name}.key")
+        yield privatize(f"{said}*[wrong-setting]", key=f"{{keys}}/{name}.key")
     yield privatize("{missing}", key="{missing}")
     yield privatize("{input}", key="{input}/..")
-    yield privatize("{output}/release.key*[overlapping-paths]", key="{output}/release.key")
-    yield privatize("{release}*[output-in-use]", output="{release}", key="{keys}/other.key")
+    yield privatize("{output}/release.key*[unusable-address]", key="{output}/release.key")
+    yield privatize("{release}*[unusable-address]", output="{release}", key="{keys}/other.key")
 
 
 def paths() -> Iterator[Call]:
@@ -146,28 +146,28 @@ def paths() -> Iterator[Call]:
     yield privatize("{missing}*[missing-file]", source="{missing}/*.jsonl")
     yield privatize("{empty}*[missing-file]", source="{empty}")
     yield privatize("{hidden}*[missing-file]", source="{hidden}")
-    yield privatize("short.key*[wrong-format]", source="{keys}/short.key")
-    yield privatize("x.jsonl*x.csv*[wrong-format]", source=(INPUT, "{table}"))
+    yield privatize("short.key*[unsuitable-data]", source="{keys}/short.key")
+    yield privatize("x.jsonl*x.csv*[unsuitable-data]", source=(INPUT, "{table}"))
     yield privatize("nonsense", source="nonsense://bucket/x.jsonl")
     yield privatize("nonsense", output="nonsense://bucket/out")
     yield privatize("nonsense", space="nonsense://bucket/space")
     yield privatize("{missing}", space="{missing}")
     yield privatize("{file}", space="{file}")
-    yield privatize("{empty}*[missing-artefact]", space="{empty}")
+    yield privatize("{empty}*[missing-file]", space="{empty}")
     for part in PARTS:
         for damage in ("missing", "cut", *(["changed"] if part != "_artifact.json" else [])):
             yield privatize(f"{{damaged}}/{part}-{damage}", space=f"{{damaged}}/{part}-{damage}")
     yield privatize("version", space="{damaged}/version")
     yield privatize("{damaged}/kind", space="{damaged}/kind")
-    yield privatize("the ledger*[overlapping-paths]", "--ledger", "{output}/L")
-    yield privatize("the file of terms*[overlapping-paths]", "--spans", "{output}/terms.txt")
+    yield privatize("the ledger*[unusable-address]", "--ledger", "{output}/L")
+    yield privatize("the file of terms*[unusable-address]", "--spans", "{output}/terms.txt")
     yield privatize("{file}", output="{file}")
     yield privatize("{file}", output="{file}/out")
     yield privatize("{file}", records="{file}")
-    yield privatize("{foreign}*[output-in-use]", output="{foreign}")
-    yield privatize("{release}*[output-in-use]", output="{release}", epsilon="2")
-    yield privatize("{release}*[output-in-use]", "--format", "csv", output="{release}")
-    yield privatize("{release}.records*[output-in-use]", records="{release}.records")
+    yield privatize("{foreign}*[unusable-address]", output="{foreign}")
+    yield privatize("{release}*[unusable-address]", output="{release}", epsilon="2")
+    yield privatize("{release}*[unusable-address]", "--format", "csv", output="{release}")
+    yield privatize("{release}.records*[unusable-address]", records="{release}.records")
 
 
 def ledgers() -> Iterator[Call]:

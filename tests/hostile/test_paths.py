@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import AddressError, MismatchError, UserError
+from corpusveil.errors import AddressError, SettingError, UserError
 from corpusveil.spaces import load_space
 from corpusveil.storage.durable import Done, PartTask, Stage
 from corpusveil.storage.inputs import find_shards
@@ -45,7 +45,7 @@ def test_a_record_of_a_stage(tmp_path: Path) -> None:
     names: list[Any] = ["/etc/passwd", f"{out}/../x", str(out), "s3://elsewhere/x", "", [f"{out}/s/x", "/x"]]
     for name in names:
         record.write_text(json.dumps({"mark": "m", "input": "", "made": name}))
-        with pytest.raises(MismatchError) as caught:
+        with pytest.raises(SettingError) as caught:
             _Stage(str(work), "m").read(PartTask(0, 1))
         one_line(caught, work)
     record.write_text(json.dumps({"mark": "m", "input": "", "made": [f"{work}/s/made/x.parquet", f"{out}/tokens/x"]}))
@@ -75,7 +75,7 @@ def test_a_manifest(tmp_path: Path) -> None:
     wrong += [(right, {"recovered": value}) for value in measured]
     for name, risk in (*wrong, (right, {"risk": None})):
         write(name, **risk)
-        with refused("damaged-record", "damaged") as caught:
+        with refused("damaged-artifact", "damaged") as caught:
             read_manifest(str(tmp_path))
         one_line(caught, tmp_path)
 
@@ -87,7 +87,7 @@ def test_the_digest_of_a_space(ground: Ground, tmp_path: Path) -> None:
     written = json.loads((tmp_path / "_artifact.json").read_text())
     for digest in ("../" * 20 + "a" * 4, "A" * 64, "0" * 63, "/" * 64, 7, None):
         (tmp_path / "_artifact.json").write_text(json.dumps(written | {"digest": digest}))
-        with refused("damaged-artefact") as caught:
+        with refused("damaged-artifact") as caught:
             load_space(str(tmp_path))
         one_line(caught, tmp_path)
 

@@ -73,7 +73,7 @@ def test_another_packages_engine_writes_the_same_bytes(
 
 
 def test_what_spark_connect_cannot_do_is_refused() -> None:
-    with refused("conflicting-settings", "Spark Connect", "privatize_frame"):
+    with refused("wrong-setting", "Spark Connect", "privatize_frame"):
         Spark("sc://host").slots()
 
 

@@ -32,13 +32,13 @@ def test_no_master_is_said_at_once_with_its_address(monkeypatch: pytest.MonkeyPa
     """Spark itself would try for a minute and a half, and then name a stopped context."""
     address = f"spark://127.0.0.1:{free_port()}"
     for master in (address, f"spark://127.0.0.1:1,{address.removeprefix('spark://')}"):
-        with refused("engine-failed", master):
+        with refused("work-failed", master):
             Spark(master).check()
-    with refused("wrong-value", "HOST:PORT"):
+    with refused("wrong-setting", "HOST:PORT"):
         Spark("spark://127.0.0.1").check()
     monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
     monkeypatch.setattr("corpusveil.jobs.spark._submitted", lambda: {"spark.master": address})
-    with refused("engine-failed", address):
+    with refused("work-failed", address):
         Spark().check()
 
 
@@ -115,7 +115,7 @@ class TestARun:
         said = log.read_text().splitlines()
         assert any("Could not reserve enough space" in line for line in said), "Java's own words"
         assert "set spark.driver.memory" in said[-1]
-        assert said[-1].endswith("[engine-failed]")
+        assert said[-1].endswith("[work-failed]")
 
     @pytest.mark.nightly
     def test_waits_for_executors_aloud_and_says_that_its_java_was_killed(self, ground: Ground, tmp_path: Path) -> None:

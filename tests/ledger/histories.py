@@ -14,7 +14,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 import corpusveil as cv
-from corpusveil.errors import UnknownError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.spaces import Space
 from corpusveil.storage import files
@@ -102,7 +102,7 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
         for number in held:
             try:
                 held[number] = ledger.spent_on(number).most
-            except UnknownError:
+            except SettingError:
                 continue
     files.remove_folder(base)
     return held, visible

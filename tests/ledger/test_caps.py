@@ -19,7 +19,7 @@ from pyarrow import csv
 
 import corpusveil as cv
 from corpusveil.display import figure
-from corpusveil.errors import CapError, CorpusveilError, OtherRunError
+from corpusveil.errors import CapError, CorpusveilError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.entries import EntryStore
@@ -188,9 +188,9 @@ class TestOneSum:
 class TestUnits:
     def test_every_cap_needs_one(self, space: Space, ledger: str) -> None:
         """In Python as on the command line; without a cap a ledger counts by text."""
-        with refused("missing-setting", "unit"):
+        with refused("wrong-setting", "unit"):
             Spending(ledger, 1.0)
-        with refused("missing-setting", "unit"):
+        with refused("wrong-setting", "unit"):
             cv.privatize([TEXT], release_of(space), ids=["a"], ledger=capped(ledger, 1.0))
         assert Spending(ledger).units == units_of("content")
 
@@ -208,7 +208,7 @@ class TestUnits:
         assert value == pytest.approx({"customer": 1.0, "visit": 3.0})
         assert cv.Ledger(ledger).spent_on("visit=0").most == pytest.approx(3.0 * NATS)
         for unknown in ("0", "client=0", "visit=7"):
-            with refused("unknown-name", "visit"):
+            with refused("wrong-setting", "visit"):
                 cv.Ledger(ledger).spent_on(unknown)
 
     def test_those_of_a_ledger_are_set_by_its_first_release(self, space: Space, tmp_path: Path, ledger: str) -> None:
@@ -216,7 +216,7 @@ class TestUnits:
         release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, cap=1.0)
         rows = [{"client": 1, "customer": 1, "text": TEXT}]
         for unit in ("client", "content", ["customer", "client"], None):
-            with refused("mismatch", "customer"):
+            with refused("wrong-setting", "customer"):
                 release_files(release_of(space, number=1), tmp_path, rows, ledger, unit=unit)
         with pytest.raises(CapError):
             release_files(release_of(space, number=1), tmp_path, rows, ledger, unit="customer=client", cap=1.0)
@@ -248,20 +248,20 @@ class TestUnits:
             release_files(release_of(space), tmp_path, rows, ledger)
         frame = pd.DataFrame({"customer": ["a", None, None], "text": [TEXT, None, TEXT]})
         for unit in ("customer", {"customer": frame["customer"]}):
-            with refused("bad-row", "row 3"):
+            with refused("unsuitable-data", "row 3"):
                 cv.privatize(frame, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
         for values, why in (([[1], None, [2]], "list"), ([7.0, None, 1.0], "float"), (["", None, "b"], "missing")):
             table = frame.assign(customer=values)
             by_name = ((table, "customer"), (pl.from_pandas(table), "customer"), (pa.table(table), "customer"))
             for given, unit in (*by_name, (frame, {"customer": values})):
-                with refused("bad-row", "row 1", why):
+                with refused("unsuitable-data", "row 1", why):
                     cv.privatize(given, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit=unit)
         cv.privatize(frame[:2], release_of(space), ids=list("ab"), ledger=cv.Ledger(ledger), unit="customer")
         assert len(cv.Ledger(ledger).spent().releases) == 1
 
     def test_the_text_column_is_no_column_of_units(self, space: Space, ledger: str) -> None:
         """As in files, by a hostile call."""
-        with refused("conflicting-settings", "content"):
+        with refused("wrong-setting", "content"):
             cv.privatize(
                 pd.DataFrame({"text": [TEXT]}), release_of(space), ids=["a"], ledger=cv.Ledger(ledger), unit="text"
             )
@@ -292,7 +292,7 @@ class TestRefusals:
 
     def test_a_cap_is_above_zero(self) -> None:
         for cap in (0.0, -1.0, math.nan):
-            with refused("wrong-value", "cap"):
+            with refused("wrong-setting", "cap"):
                 cv.Ledger("ledger", cap=cap)
 
 
@@ -329,7 +329,7 @@ class TestUnitsAboveACap:
             assert self.run(space, tmp_path, ledger, "drop", form) == [0, 2, 1, 0]
         totals = json.loads((tmp_path / "out.records" / "totals.json").read_text())
         assert totals["dropped"] == 4
-        with refused("unknown-name"):
+        with refused("wrong-setting"):
             cv.Ledger(ledger).spent_on("Ann")
 
     def test_stay_left_out_if_the_run_is_stopped_and_the_cap_moves(
@@ -345,7 +345,7 @@ class TestUnitsAboveACap:
     def test_of_a_frame_are_not_left_out(self, space: Space, ledger: str) -> None:
         own = cv.Ledger(ledger, cap=1, over_cap="drop")
         for unit in ("content", {"customer": ["a"]}):  # and the unit content is refused with drop, in files too
-            with refused("conflicting-settings", "over_cap"):
+            with refused("wrong-setting", "over_cap"):
                 cv.privatize([TEXT], release_of(space), ids=[1], ledger=own, unit=unit)
 
 
@@ -369,7 +369,7 @@ class TestAtOnce:
 
         with ThreadPoolExecutor(5) as pool:
             ended = list(pool.map(go, range(5)))
-        assert set(ended) <= {None, CapError, OtherRunError}
+        assert set(ended) <= {None, CapError, WorkError}
         done = [number for number in range(5) if (tmp_path / f"o{number}" / "manifest.json").exists()]
         assert len(done) == ended.count(None) <= 2
         assert most(ledger) == pytest.approx(len(done))
@@ -392,5 +392,5 @@ class TestAtOnce:
                 privatize_corpus(*call, spending=Spending(ledger))
         assert not (tmp_path / "out" / "manifest.json").exists()
         privatize_corpus(*call, spending=Spending(ledger))
-        with refused("output-in-use"):
+        with refused("unusable-address"):
             privatize_corpus(*call)

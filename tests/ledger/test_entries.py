@@ -14,12 +14,11 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.errors import (
-    BadRecordError,
+    ArtifactError,
     CapError,
-    MismatchError,
-    NotMadeError,
-    OtherRunError,
-    SecretError,
+    MissingError,
+    SettingError,
+    WorkError,
 )
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve
@@ -111,7 +110,7 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_
     assert Ledger(store.url).verify().differences
     assert run(["ledger", "verify", store.url]) == 1
     assert run(["ledger", "show", store.url]) == 2
-    with refused("damaged-record"):
+    with refused("damaged-artifact"):
         enter(store, entry_of(tmp_path / "in", ROWS, release="t"), lambda _: None)
     assert store.names() == names
 
@@ -126,7 +125,7 @@ def test_what_an_entry_is_about_is_checked(store: EntryStore, tmp_path: Path, gi
         connection.execute(
             f"COPY (FROM '{source}') TO '{path}' (FORMAT parquet, KV_METADATA {{'{ABOUT.decode()}': '{text}'}})"
         )
-    with pytest.raises(BadRecordError):
+    with pytest.raises(ArtifactError):
         about_of(path)
 
 
@@ -139,7 +138,7 @@ def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: EntryStore, 
             raise CapError("full")
         enter(store, entry)
 
-    with pytest.raises(OtherRunError):
+    with pytest.raises(WorkError):
         enter(store, entry_of(tmp_path / "other", ROWS), refuse)
     (name,) = store.names()
     assert enter(store, entry, lambda _: None) == name[:32]
@@ -150,11 +149,11 @@ def test_an_account_is_entered_in_its_own_ledger_alone(store: EntryStore, tmp_pa
     """A worker for which the address leads elsewhere makes no ledger there, and admits nothing by another one."""
     account = Account(None, about(), "r", "text", CUSTOMER, secret=store.secret)  # type: ignore[arg-type]
     note = write_note(tmp_path / "note", ROWS)
-    with pytest.raises(NotMadeError):
+    with pytest.raises(MissingError):
         reserve(Spending(str(tmp_path / "elsewhere"), units=CUSTOMER), account, [note])
     assert not (tmp_path / "elsewhere").exists()
     EntryStore.open(str(tmp_path / "other"), CUSTOMER)
-    with pytest.raises(MismatchError):
+    with pytest.raises(SettingError):
         reserve(Spending(str(tmp_path / "other"), units=CUSTOMER), account, [note])
     assert len(reserve(Spending(store.url, units=CUSTOMER), account, [note])) == 1
 
@@ -165,8 +164,8 @@ def test_an_entry_that_is_gone_is_missed(store: EntryStore, tmp_path: Path) -> N
     for entry in (tmp_path / "ledger" / ENTRIES).glob("*.parquet"):
         entry.unlink()
     for command in ("show", "verify"):
-        fails(["ledger", command, store.url], "damaged-record", ".kept", "are gone")
-    with refused("damaged-record", ".kept"):
+        fails(["ledger", command, store.url], "damaged-artifact", ".kept", "are gone")
+    with refused("damaged-artifact", ".kept"):
         enter(store, entry_of(tmp_path / "in", ROWS))
 
 
@@ -192,7 +191,7 @@ class TestPlaces:
                 enter_at()
 
     @pytest.mark.parametrize(
-        ("name", "error"), [("secret.key", NotMadeError), ("ledger.json", BadRecordError), ("cut", SecretError)]
+        ("name", "error"), [("secret.key", MissingError), ("ledger.json", ArtifactError), ("cut", SettingError)]
     )
     def test_a_ledger_without_its_secret_or_units_is_refused(
         self, store: EntryStore, tmp_path: Path, name: str, error: type[Exception]
@@ -227,7 +226,7 @@ def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) 
         entry.rename(entry.with_name(f"{entry.stem} (1).parquet"))
     else:
         (url / "ledger.json").write_text((url / "ledger.json").read_text().replace('"a"', '"b"'))
-    with refused("damaged-record"):
+    with refused("damaged-artifact"):
         cv.privatize(
             [text], release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=80),
             unit={"a" if change == "renamed" else "b": [1]},

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import CapError, CorpusveilError, OtherRunError
+from corpusveil.errors import CapError, CorpusveilError, WorkError
 from corpusveil.ledger.protocol import Refuse, Step, Steps, entering
 
 Entry = tuple[str, int]
@@ -85,7 +85,7 @@ class Run:
                 step = steps.send(ENTRIES[outcome[:32]] if what == "read" and outcome else outcome)
         except StopIteration:
             return "admitted"
-        except (CapError, OtherRunError):
+        except (CapError, WorkError):
             return "refused"
         return step
 
@@ -236,4 +236,4 @@ def test_who_lost_to_a_run_that_entered_meanwhile_may_run_again() -> None:
             return error.code
 
     assert ended([other]) == CapError.code
-    assert ended([], [], [other]) == OtherRunError.code
+    assert ended([], [], [other]) == WorkError.code

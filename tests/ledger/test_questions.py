@@ -99,5 +99,5 @@ def test_what_memory_and_folder_do_not_hold_is_refused_by_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(questions, "MEMORY", "1KB")
-    with refused("too-large", str(tmp_path), "TMPDIR"), connected(str(tmp_path)) as connection:
+    with refused("unsuitable-data", str(tmp_path), "TMPDIR"), connected(str(tmp_path)) as connection:
         connection.execute("SELECT i FROM range(10000000) t(i) ORDER BY hash(i)").fetchone()

@@ -58,10 +58,10 @@ def test_a_document_without_a_unit_is_refused_by_its_row() -> None:
         pa.array(["a", None]),
         pa.array(["a", ""]),
     ):
-        with refused("bad-row", "in.csv", "row 12", "customer"):
+        with refused("unsuitable-data", "in.csv", "row 12", "customer"):
             texts_of(values, CUSTOMER, [10, 11], "in.csv")
     for column in (pa.array([1.0]), pa.array([day]), pa.array([b"a"]), pa.array([[1]]), pa.array([True])):
-        with refused("bad-row", "row 11", "whole number"):
+        with refused("unsuitable-data", "row 11", "whole number"):
             texts_of(column, CUSTOMER, [10], "in.parquet")
 
 
@@ -72,7 +72,7 @@ def test_units_are_named_as_columns() -> None:
     assert units_of({"visit": "encounter"}) == units_of("visit=encounter")
     assert units_of(None) == ()
     for other in (3, [3], {"a": 3}):
-        with refused("wrong-type", "unit"):
+        with refused("wrong-setting", "unit"):
             units_of(other)  # type: ignore[arg-type]
 
 

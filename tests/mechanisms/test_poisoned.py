@@ -49,7 +49,7 @@ class TestTheCache:
             os.chown(path, 12345, -1)
         else:
             path.chmod(path.stat().st_mode | (0o020 if how == "group" else 0o002))
-        with refused("untrusted-file", str(path)):
+        with refused("unusable-address", str(path)):
             cv.load_space("memory://poisoned/space")
 
     def test_compiled_loops_are_not_loaded_from_a_folder_of_others(self, tmp_path: Path) -> None:

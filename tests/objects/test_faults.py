@@ -82,7 +82,7 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     (line,) = cv.Ledger(f"{place.root}/ledger").spent().releases
     assert (line["documents"], short.hits) == (reference.outcome.counts.documents, 1)
     proxy.rule("GET", r"ledger\.json", "shorten")
-    with refused("damaged-record", "ledger.json", "lacks the entries"):
+    with refused("damaged-artifact", "ledger.json", "lacks the entries"):
         cv.Ledger(f"{place.root}/ledger").spent()
     proxy.clear()
     assert not [name for name in place.store.objects(f"{place.output}.records") if "lease" in name]
@@ -148,7 +148,7 @@ class TestOneSentence:
         for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
             monkeypatch.setenv(name, str(tmp_path / "missing"))
         s3fs.S3FileSystem.clear_instance_cache()
-        fails(place.arguments(), "no-permission", place.root, "check the credentials")
+        fails(place.arguments(), "unusable-address", place.root, "check the credentials")
         s3fs.S3FileSystem.clear_instance_cache()
 
 

@@ -13,7 +13,7 @@ import pytest
 import s3fs
 
 import corpusveil as cv
-from corpusveil.errors import StoreError
+from corpusveil.errors import WorkError
 from corpusveil.storage import files, home, remote
 from tests.calls import refused
 from tests.objects.conftest import Place, everywhere
@@ -82,7 +82,7 @@ class TestCreated:
         assert files.read_bytes(f"{url}/a") == b"1"
         monkeypatch.setattr(files, "_CREATE_SECONDS", 1.0)
         proxy.rule(store.write_method, "/b$|name=b", "refuse", status=409, code="ContainerBeingDeleted")
-        with refused("store-failed", f"{url}/b"):
+        with refused("work-failed", f"{url}/b"):
             files.create_bytes(f"{url}/b", b"1")
 
 
@@ -139,7 +139,7 @@ class TestWritten:
         for method, where, after, size in faults:
             proxy.clear()
             rule = proxy.rule(method, where, "refuse", after=after)
-            with refused("store-failed", f"{url}/new"):
+            with refused("work-failed", f"{url}/new"):
                 write(f"{url}/new", (large * 5)[:size])
             assert rule.hits > 0, where
             assert store.client.find(bucket) == store.unfinished(bucket) == [], where
@@ -150,7 +150,7 @@ class TestWritten:
         """A file that is closed as it fails would send what it still has, and show an object without the rest."""
         monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
         rule = proxy.rule("PUT", "partNumber=1", "refuse", status=400, code="BadDigest", times=1)
-        with pytest.raises(StoreError):
+        with pytest.raises(WorkError):
             write(f"s3://{bucket}/a", large)
         assert rule.hits == 1
         assert store.client.find(bucket) == []
@@ -162,7 +162,7 @@ class TestWritten:
         kept = remote.RemoteWriter(files.resolve("s3://")[0], f"{bucket}/a", "s3://a")
         kept.write(b"12345")
         kept._head.pop()  # the store loses a byte
-        with refused("store-failed"):
+        with refused("work-failed"):
             kept.commit()
 
 
@@ -180,7 +180,7 @@ class TestRead:
             proxy.clear()
             rule = proxy.rule("GET", r"/a(\?alt=media.*)?$", how, after=after)
             received: list[bytes] = []
-            with refused("store-failed", object):
+            with refused("work-failed", object):
                 read_into(received, object)
             assert rule.hits > 0
             assert len(b"".join(received)) < len(large)
@@ -194,7 +194,7 @@ class TestRead:
             files.write_bytes(object, data)
             rule = proxy.rule("GET", "/a$", how, after=after)
             received: list[bytes] = []
-            with refused("store-failed", object):
+            with refused("work-failed", object):
                 read_into(received, object)
             assert rule.hits > 0
             assert data.startswith(b"".join(received))
@@ -212,7 +212,7 @@ class TestRead:
         with files.open_read(object) as file:
             assert file.read(10) == large[:10]
             files.write_bytes(object, large[::-1])
-            with refused("changed-meanwhile"):
+            with refused("work-failed"):
                 file.read()
 
 
@@ -257,7 +257,7 @@ class TestOfASpace:
 
     def test_an_interrupted_copy_is_no_copy(self, proxy: Proxy, place: Place, cache: Path) -> None:
         proxy.rule("GET", r"/space/lists\.npy", "cut")
-        with refused("store-failed", "lists.npy"):
+        with refused("work-failed", "lists.npy"):
             cv.load_space(f"{place.root}/space")
         assert [path.suffix for path in cache.iterdir()] == [".lock"]
         proxy.clear()

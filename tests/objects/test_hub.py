@@ -216,14 +216,14 @@ def test_nothing_is_written_to_it(own: Ground, hub: Hub, tmp_path: Path) -> None
 
 
 AT_NIGHT = (
-    (401, WHERE, "no-permission"), (404, WHERE, "missing-file"), (0, "hf://datasets/jane/nothing/data", ""),
+    (401, WHERE, "unusable-address"), (404, WHERE, "missing-file"), (0, "hf://datasets/jane/nothing/data", ""),
     (0, f"hf://datasets/{NAME}@nothing/data", ""), (0, f"hf://datasets/{NAME}/no", ""),
 )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("status", "where", "code"),
-    [(403, WHERE, "no-permission"), *(pytest.param(*each, marks=pytest.mark.nightly) for each in AT_NIGHT)],
+    [(403, WHERE, "unusable-address"), *(pytest.param(*each, marks=pytest.mark.nightly) for each in AT_NIGHT)],
 )
 def test_a_refusal_is_one_sentence(own: Ground, hub: Hub, tmp_path: Path, status: int, where: str, code: str) -> None:
     """So is a repository, a revision or a folder that does not exist."""

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from corpusveil.errors import FormatError
+from corpusveil.errors import DataError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
 from tests.calls import refused
@@ -47,14 +47,14 @@ class TestThatFails:
         for how, pattern in itertools.product(("refuse", "cut", "reset"), ("in", "in/*/*.json", "in/**/*.json")):
             proxy.clear()
             rule = proxy.rule("GET", LATER, how)
-            with refused("store-failed", f"{url}/{pattern}"):
+            with refused("work-failed", f"{url}/{pattern}"):
                 find_shards([f"{url}/{pattern}"])
             assert rule.hits > 0, (how, pattern)
 
     @everywhere
     def test_in_one_of_several_folders(self, store: Store, bucket: str, url: str, proxy: Proxy) -> None:
         store.fill(bucket, *(f"in/{folder}/{number}.json" for folder in "abc" for number in range(2)))
-        for status, code, error in ((403, "AccessDenied", "no-permission"), (503, "", "store-failed")):
+        for status, code, error in ((403, "AccessDenied", "unusable-address"), (503, "", "work-failed")):
             proxy.clear()
             rule = proxy.rule("GET", "prefix=in/b/", "refuse", status=status, code=code)
             with refused(error, f"{url}/in"):
@@ -116,5 +116,5 @@ class TestNamed:
 
     def test_on_a_disk_and_at_a_store_is_refused(self, store: Store, bucket: str, url: str) -> None:
         store.fill(bucket, "in/a.json")
-        with pytest.raises(FormatError):
+        with pytest.raises(DataError):
             find_shards([f"{url}/in", __file__])

@@ -32,7 +32,7 @@ from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
 from tests.passages.stores import passage_release
 
-pytestmark = pytest.mark.xdist_group("spark-rooms")
+pytestmark = pytest.mark.xdist_group("spark")
 
 SALT, OTHER = "00" * SALT_BYTES, "5a" * SALT_BYTES
 WORDS = """\
@@ -249,14 +249,14 @@ class TestErrors:
     def test_are_sentences_and_leave_nothing(self, corpus: str, space: cv.Space, tmp_path: Path) -> None:
         output = tmp_path / "out"
         for given, code, named in (
-            ({"licence": " "}, "wrong-value", "licence"),
-            ({"licence": None}, "wrong-value", "licence"),
-            ({"licence": "CC0\nand more"}, "wrong-value", "licence"),
-            ({"words": (0, 4)}, "wrong-value", "words"),
-            ({"words": (9, 4)}, "wrong-value", "words"),
-            ({"words": "4-40"}, "wrong-value", "words"),
-            ({"size": 1}, "wrong-value", "size"),
-            ({"salt": "ab"}, "wrong-value", "salt"),
+            ({"licence": " "}, "wrong-setting", "licence"),
+            ({"licence": None}, "wrong-setting", "licence"),
+            ({"licence": "CC0\nand more"}, "wrong-setting", "licence"),
+            ({"words": (0, 4)}, "wrong-setting", "words"),
+            ({"words": (9, 4)}, "wrong-setting", "words"),
+            ({"words": "4-40"}, "wrong-setting", "words"),
+            ({"size": 1}, "wrong-setting", "size"),
+            ({"salt": "ab"}, "wrong-setting", "salt"),
             ({"inputs": str(tmp_path / "none.jsonl")}, "missing-file", "none.jsonl"),
             ({"words": (30, 31)}, "unsuitable-data", "0 pieces"),
             ({"text": "body"}, "bad-shards", "body"),
@@ -269,7 +269,7 @@ class TestErrors:
     def test_name_an_output_of_another_call_and_a_changed_input(self, space: cv.Space, tmp_path: Path) -> None:
         source = write(tmp_path / "in", SENTENCES[:40])
         build_store(source, tmp_path / "out", space, "CC0", salt=SALT)
-        with refused("output-in-use", "out"):
+        with refused("unusable-address", "out"):
             build_store(source, tmp_path / "out", space, "CC0", salt=OTHER)
         path = tmp_path / "in" / "0.jsonl"
         path.write_text(path.read_text().replace("river", "hotel"))
@@ -416,12 +416,12 @@ class TestEncoders:
         assert cv.load_store(tmp_path / "store").encoder.name == "tiny/7"
         self.Tiny.version, text = "8", str(tmp_path / "store")
         encoder_of.cache_clear()
-        with refused("mismatch", "encoder"):
+        with refused("wrong-setting", "encoder"):
             cv.load_store(text)
         self.Tiny.version = "7"
         del installed["tiny"]
         encoder_of.cache_clear()
-        with refused("unknown-name", "tiny", "install"):
+        with refused("wrong-setting", "tiny", "install"):
             cv.load_store(text)
 
     def test_that_fail_or_make_no_numbers_are_named_by_a_sentence_that_quotes_no_text(
@@ -456,7 +456,7 @@ class TestEncoders:
         description = tmp_path / "s" / "_artifact.json"
         for name in ("os:system", "../../x", "", "json"):
             description.write_text(description.read_text().replace(f'"{store.encoder.name}"', f'"{name}"'))
-            with refused("unknown-name"):
+            with refused("wrong-setting"):
                 cv.load_store(tmp_path / "s")
             description.write_text(
                 description.read_text().replace(f'"encoder": "{name}"', f'"encoder": "{store.encoder.name}"')

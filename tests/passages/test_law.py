@@ -36,7 +36,7 @@ def test_the_threshold_is_the_largest_that_an_epsilon_allows(pieces: int, neighb
 def test_the_largest_epsilon_that_draws_reach_is_named() -> None:
     largest = Exchange(1000, 10, TOTAL - 1).epsilon
     assert Exchange.at(largest, 1000, 10).threshold == TOTAL - 1
-    with refused("wrong-value", "epsilon = 60", f"{largest:.4g}"):
+    with refused("wrong-setting", "epsilon = 60", f"{largest:.4g}"):
         Exchange.at(60.0, 1000, 10)
 
 
@@ -97,16 +97,16 @@ def test_the_search_is_exact_whatever_the_batch(rows: int) -> None:
     ranks = rng.integers(0, size, 300)
     assert (search.at_ranks(points, ranks) == wanted[np.arange(300), ranks]).all()
     assert (np.concatenate([search.several(points[at : at + 1], size)[0] for at in range(300)]) == wanted).all()
-    with refused("wrong-shape", "1,040"):
+    with refused("wrong-setting", "1,040"):
         ProductSearch(np.zeros((2, 1041), np.int8))
 
 
 def test_what_is_no_mechanism_is_refused() -> None:
     store = small_store()
     for neighbors in (0, len(store) + 1, 1.5, True):
-        with refused("wrong-value", "neighbors"):
+        with refused("wrong-setting", "neighbors"):
             PassageExchange(store, neighbors)  # type: ignore[arg-type]
-    with refused("wrong-type", "cv.load_store"):
+    with refused("wrong-setting", "cv.load_store"):
         PassageExchange("en")  # type: ignore[arg-type]
     with refused("unsuitable-data", "1 pieces"):
         Store.of(pa.array(PIECES[:1], pa.large_string()), store.space)

@@ -177,7 +177,7 @@ class TestFiles:
         return tmp_path
 
     @pytest.mark.spark
-    @pytest.mark.xdist_group("spark-rooms")
+    @pytest.mark.xdist_group("spark")
     def test_every_engine_writes_the_same_bytes_and_nothing_private(self, corpus: Path) -> None:
         found: list[list[bytes]] = []
         columns = Columns("text", "id", ("stars",))
@@ -226,11 +226,11 @@ class TestFiles:
         shown = " ".join(succeeds("preview", corpus / "in", "--store", store).out.split())
         assert "No line of this was written by the author" in shown
         for options, code, name in (
-            (["--risk", "0.5"], "conflicting-settings", "--risk"),
-            (["--numbers", "mask"], "conflicting-settings", "--numbers"),
-            (["--spans", "rules"], "conflicting-settings", "--spans"),
-            (["--per", "token"], "conflicting-settings", "--per"),
-            (["--most-pieces", "3"], "conflicting-settings", "--most-pieces"),
+            (["--risk", "0.5"], "wrong-setting", "--risk"),
+            (["--numbers", "mask"], "wrong-setting", "--numbers"),
+            (["--spans", "rules"], "wrong-setting", "--spans"),
+            (["--per", "token"], "wrong-setting", "--per"),
+            (["--most-pieces", "3"], "wrong-setting", "--most-pieces"),
         ):
             fails([*call, *options, "--output", corpus / "no"], code, name)
             assert not (corpus / "no").exists()
@@ -241,7 +241,7 @@ class TestFiles:
         store = cv.Store.of(small_store().texts, space, {"licence": "CC0-1.0", **FIGURES}).save(tmp_path / "store")
         shutil.move(tmp_path / "here", tmp_path / "there")
         call = ["privatize", corpus / "in", "--store", store.url, "--epsilon", 6, "--id", "id", "--test-key", *QUIET]
-        fails([*call, "--output", corpus / "no"], "missing-artefact", "here")
+        fails([*call, "--output", corpus / "no"], "missing-file", "here")
         succeeds(*call, "--space", tmp_path / "there", "--workers", 2, "--output", corpus / "out")
         assert len(list(data_files(corpus / "out"))) == 3
 
@@ -272,18 +272,18 @@ class TestFiles:
             (PassageExchange(cv.Store.of(pa.array(joined, pa.large_string()), store.space)), long),
         ):
             release = cv.PassageRelease(mechanism, 6.0, key=cv.Key(TEST_KEY))
-            with refused("mismatch", "accept_overlap", "rows 1, 2, 3") as caught:
+            with refused("wrong-setting", "accept_overlap", "rows 1, 2, 3") as caught:
                 cv.privatize(given, release, cv.RowNumbers("own"))
             assert not any(word in str(caught.value).lower() for word in WORDS[:20] if len(word) > 4)
             documents = Documents(pa.array(given, pa.large_string()), list(range(len(given))))
             _looked.clear()
-            with refused("mismatch", "accept_overlap"):  # workers of frames and streams, who have no first rows
+            with refused("wrong-setting", "accept_overlap"):  # workers of frames and streams, who have no first rows
                 release.kernel().privatize(documents)
             release = dataclasses.replace(release, accept_overlap=True)
             assert len(cv.privatize(given, release, cv.RowNumbers("own"))) == len(given)
             assert len(release.kernel().privatize(documents)[0]) == len(given)
         write_shard(corpus / "own" / "0.jsonl", [{"text": text} for text in PIECES[:20]])
-        with refused("mismatch", "accept_overlap"):
+        with refused("wrong-setting", "accept_overlap"):
             cv.privatize_corpus(corpus / "own", corpus / "no", passage_release())
         assert not (corpus / "no" / "data").exists()
 
@@ -297,10 +297,11 @@ def test_a_release_is_what_decides_its_text() -> None:
     assert base.digest == passage_release("sentence", accept_overlap=True).digest
     assert base.guarantee().plain_ldp == base.mechanism.exchange(6.0).epsilon
     for given, code, name in (
-        ({"per": "word"}, "wrong-value", "per"), ({"most_pieces": 0, "per": "sentence"}, "wrong-value", "most_pieces"),
-        ({"most_pieces": 3}, "conflicting-settings", "most_pieces"),
-        ({"duplicates": "all"}, "wrong-value", "duplicates"),
-        ({"epsilon": -1.0}, "wrong-value", "epsilon"),
+        ({"per": "word"}, "wrong-setting", "per"),
+        ({"most_pieces": 0, "per": "sentence"}, "wrong-setting", "most_pieces"),
+        ({"most_pieces": 3}, "wrong-setting", "most_pieces"),
+        ({"duplicates": "all"}, "wrong-setting", "duplicates"),
+        ({"epsilon": -1.0}, "wrong-setting", "epsilon"),
     ):  # fmt: skip
         with refused(code, name):
             passage_release(**given)
@@ -317,11 +318,11 @@ def test_a_store_is_opened_only_whole(tmp_path: Path) -> None:
     vectors.write_bytes(vectors.read_bytes()[:-1] + b"\1")
     for harm in (lambda: None, vectors.unlink):
         harm()
-        with refused("damaged-artefact", "copy"):
+        with refused("damaged-artifact", "copy"):
             cv.load_store(str(tmp_path / "copy"))
-    with refused("missing-artefact", "corpusveil store"):
+    with refused("missing-file", "corpusveil store"):
         cv.load_store(str(tmp_path))
-    with refused("mismatch", "not a store"):
+    with refused("wrong-setting", "not a store"):
         cv.load_store(str(store.space.url))
 
 
@@ -335,10 +336,10 @@ def test_a_description_of_a_store_that_was_edited_is_refused_by_a_sentence(tmp_p
         {"figures": {"like": {"overall": [1]}}}, {"attribution": 5}, {"encoder": None},
     ):  # fmt: skip
         written.write_text(json.dumps(sound | edit))
-        with refused("damaged-artefact", "copy"):
+        with refused("damaged-artifact", "copy"):
             cv.load_store(str(tmp_path / "copy"), space=store.space)
     written.write_text(json.dumps(sound))
     with (tmp_path / "copy" / "vectors.npy").open("wb") as file:
         np.savez(file, store.vectors)
-    with refused("damaged-artefact", "copy"):
+    with refused("damaged-artifact", "copy"):
         cv.load_store(str(tmp_path / "copy"))

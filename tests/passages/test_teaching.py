@@ -75,7 +75,7 @@ def test_a_space_keeps_them_its_digest_covers_them_and_the_encoder_uses_them(spa
     changed = words.copy()
     changed[0, 0] ^= 1
     np.save(tmp_path / "space" / SENTENCES, changed)
-    with refused("damaged-artefact", "digest"):
+    with refused("damaged-artifact", "digest"):
         cv.load_space(tmp_path / "space")
 
 
@@ -97,7 +97,7 @@ def test_a_teacher_is_used_once_for_the_space_by_the_command(
         "space", "--vectors", tmp_path / "v.txt", "--counts", tmp_path / "counts.tsv", "--output", tmp_path / "space",
         "--teacher", "tiny",
     ]  # fmt: skip
-    fails(call, "conflicting-settings", "--lessons")
+    fails(call, "wrong-setting", "--lessons")
     succeeds(*call, "--lessons", tmp_path / "public.jsonl")
     space, once = cv.load_space(tmp_path / "space"), len(read)
     near = products(space, ["boat lake water", "wave shore sea", "butter sugar cake"])

@@ -79,7 +79,7 @@ def test_a_name_that_is_none_is_no_file_and_the_nearest_is_told(space: Space, tm
     (tmp_path / "people").write_text("Bob Smith\n")
     for name, near in (("ruels", "rules"), ("presidoi", "presidio"), ("name", "names"), ("names,rules", "terms:PATH")):
         for call in (lambda name=name: make(name, space), lambda name=name: identity(name)):
-            with refused("unknown-name", name, near):
+            with refused("wrong-setting", name, near):
                 call()
     with contextlib.chdir(tmp_path):
         for name in ("terms:people", "./people", f"terms:{tmp_path}/people"):
@@ -124,16 +124,16 @@ def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_q
         declared = Declared(lambda _, made=made: made, 1, ("hashh",))
         monkeypatch.setitem(RECOGNIZERS.entered, name, declared)
     assert found(["xy"], make("typed", space)) == [[("hashh", "xy")]]
-    with refused("wrong-value", "typed", "it declares hashh;"):
+    with refused("wrong-setting", "typed", "it declares hashh;"):
         found(["xy", "ab c"], make("typed", space))
-    with refused("wrong-value", "quoting") as caught:
+    with refused("wrong-setting", "quoting") as caught:
         found(["my canary"], make("quoting", space))
     assert "canary" not in str(caught.value)
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:
     for name in ("no_such_module:f", "json:no_such_function", "json:__doc__"):
-        with refused("unknown-name", name):
+        with refused("wrong-setting", name):
             make(name, space)
 
 
@@ -198,7 +198,7 @@ def test_a_file_of_terms_is_told_apart_by_its_content_and_not_by_its_name(terms:
 def test_a_row_that_cannot_be_used_is_named_and_not_quoted(space: Space, tmp_path: Path, row: bytes) -> None:
     path = tmp_path / "terms"
     path.write_bytes(b"Alice\n" + row + b"\n")
-    with refused("bad-row", path, "row 2") as error:
+    with refused("unsuitable-data", path, "row 2") as error:
         make(str(path), space)
     assert not any(word in str(error.value) for word in ("Bob", "Alice", "Secret"))
 
@@ -239,7 +239,7 @@ OTHER_FORMS = (
 def test_a_list_in_another_form_is_refused_by_its_row_and_quotes_nothing(tmp_path: Path) -> None:
     """It would mask nothing, with status 0: CSV, JSON, quotes, markup, further columns."""
     for line in OTHER_FORMS:
-        with refused("bad-row", "terms.txt, row 2") as caught:
+        with refused("unsuitable-data", "terms.txt, row 2") as caught:
             ListedTerms.of_bytes(f"Ada Quinn\n{line}\n".encode(), str(tmp_path / "terms.txt"))
         assert "Quinn" not in str(caught.value), line
     for line in ("O'Neil-Smith", "Smith, John", "St. Mary & Sons", "product\tGizmo 7+", "naïve café", "7-Eleven"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import AddressError, InUseError, SecretError
+from corpusveil.errors import AddressError, SettingError
 from corpusveil.sampling import keys
 from corpusveil.sampling.keys import KEY_BYTES, Key, read_key
 from corpusveil.storage import files
@@ -36,10 +36,10 @@ def test_no_text_form_shows_the_secret() -> None:
 @pytest.mark.parametrize("size", [0, 31, 33, 82])
 def test_other_sizes_are_refused(size: int, tmp_path: Path) -> None:
     secret = bytes((91 * k + 130) % 256 for k in range(size))
-    with refused("unusable-key", f"this has {size};"):
+    with refused("wrong-setting", f"this has {size};"):
         Key(secret)
     (tmp_path / "key").write_bytes(secret)
-    with refused("unusable-key", "32", f"this has {size};"):
+    with refused("wrong-setting", "32", f"this has {size};"):
         Key.load(tmp_path / "key")
 
 
@@ -57,7 +57,7 @@ def test_a_passphrase_is_refused(secret: bytes, tmp_path: Path) -> None:
         lambda: Key.load(tmp_path / "key"),
     ):
         (tmp_path / "key").write_bytes(secret)
-        with refused("unusable-key", "passphrase") as caught:
+        with refused("wrong-setting", "passphrase") as caught:
             call()
         assert secret.decode("latin-1")[:12] not in str(caught.value)
 
@@ -90,7 +90,7 @@ class TestOthers:
     @pytest.mark.parametrize("mode", [0o640, 0o604, 0o620, 0o602, 0o610, 0o601])
     def test_who_may_read_or_write_it_are_refused(self, tmp_path: Path, mode: int) -> None:
         path = self.made(tmp_path, mode)
-        with refused("unusable-key", f"{mode:04o}", "600", path):
+        with refused("wrong-setting", f"{mode:04o}", "600", path):
             Key.load(path)
         path.chmod(0o600)
         assert Key.load(path) == another_key()
@@ -103,7 +103,7 @@ class TestOthers:
         (tmp_path / "release.key").symlink_to("..data/release.key")
         assert Key.load(tmp_path / "release.key") == another_key()
         path.chmod(0o440)
-        with refused("unusable-key", "0440"):
+        with refused("wrong-setting", "0440"):
             Key.load(tmp_path / "release.key")
 
     def test_windows_has_no_such_modes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,14 +121,14 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     link.symlink_to(tmp_path / "target")
     (tmp_path / "other").write_text("")
     for taken in (path, link, tmp_path / "other"):
-        with pytest.raises(InUseError):
+        with pytest.raises(AddressError):
             Key.generate().save(taken)
     assert Key.load(path) == first
     assert not (tmp_path / "target").exists()
 
 
 def test_errors_name_the_file(tmp_path: Path) -> None:
-    with refused("unusable-key", "folder"):
+    with refused("wrong-setting", "folder"):
         Key.load(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(AddressError):
@@ -141,11 +141,11 @@ def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setenv("A_KEY", f" {key.secret.hex()}\n")
     assert Key.from_environment("A_KEY") == key
     monkeypatch.delenv("A_KEY")
-    with refused("unusable-key", "A_KEY"):
+    with refused("wrong-setting", "A_KEY"):
         Key.from_environment("A_KEY")
     for bad in ("", "secretpassphrase", key.secret.hex()[:-2], key.secret.hex() + "00", "61" * 32):
         monkeypatch.setenv("A_KEY", bad)
-        with refused("unusable-key", "A_KEY") as caught:
+        with refused("wrong-setting", "A_KEY") as caught:
             Key.from_environment("A_KEY")
         assert not bad or bad not in str(caught.value)
 
@@ -187,11 +187,11 @@ class TestAKeyElsewhere:
 
         monkeypatch.setattr(secretmanager, "SecretManagerServiceClient", Client)
         assert read_key(SECRET) == TEST_KEY.hex()
-        with refused("unusable-key", "versions/4", "PermissionDenied", "Secret Accessor"):
+        with refused("wrong-setting", "versions/4", "PermissionDenied", "Secret Accessor"):
             read_key(SECRET.replace("/3", "/4"))
 
     def test_what_is_no_key_is_not_quoted(self) -> None:
         files.write_bytes("memory://keys/other", b"zzcanary")
-        with pytest.raises(SecretError) as told:
+        with pytest.raises(SettingError) as told:
             read_key("memory://keys/other")
         assert "zzcanary" not in str(told.value)

@@ -84,11 +84,11 @@ def test_exp_is_correct_to_the_last_of_192_bits(exponent: float) -> None:
 
 @pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
 def test_epsilon_is_a_finite_number_above_zero(bad: float) -> None:
-    with refused("wrong-value", "epsilon"):
+    with refused("wrong-setting", "epsilon"):
         check_epsilon(bad)
     assert check_epsilon(1) == 1.0
     assert check_epsilon(1e-100) == 1e-100
-    with refused("wrong-value", "smallest"):
+    with refused("wrong-setting", "smallest"):
         check_epsilon(5e-324)
 
 

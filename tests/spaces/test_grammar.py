@@ -76,13 +76,13 @@ def test_the_command_uses_pairs_where_counts_have_them(counts: Path, tmp_path: P
     call = "space", "--vectors", tmp_path / "v.npz", "--counts", counts, "--output", tmp_path / "space"
     assert "Grammar 1 in the order of the lists" in succeeds(*call).out
     assert json.loads((tmp_path / "space/_artifact.json").read_bytes())["made"]["grammar"] == 1.0
-    fails((*call, "--grammar", 0.5), "output-in-use", "another artifact is saved here")
-    fails((*call, "--grammar", 2000), "wrong-value", "grammar")
+    fails((*call, "--grammar", 0.5), "unusable-address", "another artifact is saved here")
+    fails((*call, "--grammar", 2000), "wrong-setting", "grammar")
 
 
 def test_a_grammar_that_has_no_effect_is_refused(neighbors: Neighbors) -> None:
     vectors = Vectors(WORDS, VECTORS)
     few = Neighbors(neighbors.words, neighbors.width, neighbors.rows[:9], neighbors.columns[:9], neighbors.counts[:9])
-    with refused("missing-setting", "grammar 1 has no effect"):
+    with refused("wrong-setting", "grammar 1 has no effect"):
         build_space(vectors, neighbors=few, grammar=1.0)
     assert build_space(vectors, neighbors=few) == build_space(vectors)

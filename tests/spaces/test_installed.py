@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import re
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
+from corpusveil import registry
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import installed
 from corpusveil.spaces.vocabulary import rows_without
@@ -147,6 +149,7 @@ class TestANameThatNobodyProvides:
             return metadata.EntryPoints() if wanted.get("group") == installed.SPACES.group else found(**wanted)
 
         monkeypatch.setattr(metadata, "entry_points", without_spaces)
+        monkeypatch.setattr(registry, "_points", functools.cache(registry._points.__wrapped__))
 
     @pytest.mark.parametrize(
         ("name", "wanted"),
@@ -154,7 +157,7 @@ class TestANameThatNobodyProvides:
     )
     def test_is_a_sentence_with_what_to_do(self, here: Path, name: str, wanted: str) -> None:
         """No package is named but our own."""
-        with refused("missing-artefact", name, wanted):
+        with refused("missing-file", name, wanted):
             cv.load_space(name)
         (here / "flow.toml").write_text(FLOW.format(space=name, output="out"))
         for words in (
@@ -162,8 +165,8 @@ class TestANameThatNobodyProvides:
             ["privatize", "in.txt", "--output", "out", "--space", name, *NEEDED],
             ["mechanisms", "ring-geometric", "--space", name],
         ):  # fmt: skip
-            fails(words, "missing-artefact", f"{name}: ", wanted)
-        fails(["preview", "in.txt"], "missing-artefact", "en: ", "pip install corpusveil-space-en.")
+            fails(words, "missing-file", f"{name}: ", wanted)
+        fails(["preview", "in.txt"], "missing-file", "en: ", "pip install corpusveil-space-en.")
         assert not (here / "out").exists()
 
     def test_may_be_a_folder(self, here: Path) -> None:
@@ -189,14 +192,14 @@ class TestADefault:
         key = cv.Key.generate()
         (here / "en").mkdir()
         assert cv.release(epsilon=1.0, key=key).mechanism.space == cv.demo_space()
-        fails(["privatize", "in.txt", "--space", "en", "--epsilon", "1", "--output", "a"], "missing-artefact", "en")
+        fails(["privatize", "in.txt", "--space", "en", "--epsilon", "1", "--output", "a"], "missing-file", "en")
         succeeds("privatize", "in.txt", "--epsilon", "1", "--key", "release.key", "--output", "b")
 
 
 class TestAnotherPackage:
     def test_adds_its_space_by_the_documented_steps(self, here: Path, package: Callable[..., Path]) -> None:
         """The control: before it is installed, there is no such space."""
-        with refused("missing-artefact", "docs/languages.md"):
+        with refused("missing-file", "docs/languages.md"):
             cv.load_space("de")
         package()
         assert cv.load_space("de") == make_space(here / "same")
@@ -211,9 +214,9 @@ class TestAnotherPackage:
         whole = archive.read_bytes()
         for damaged in (whole[:-1] + bytes([whole[-1] ^ 1]), whole[: len(whole) // 2], b""):
             archive.write_bytes(damaged)
-            with refused("damaged-artefact", "space.zip", "install its package again"):
+            with refused("damaged-artifact", "space.zip", "install its package again"):
                 cv.load_space("de")
-            fails(["mechanisms", "ring-geometric", "--space", "de"], "damaged-artefact", "space.zip")
+            fails(["mechanisms", "ring-geometric", "--space", "de"], "damaged-artifact", "space.zip")
         assert {path.name for path in (here / "cache" / "spaces").glob("*/*")} == {"lock"}
         archive.write_bytes(whole)
         assert len(cv.load_space("de"))

@@ -73,7 +73,7 @@ def test_a_table_of_words_is_read(tmp_path: Path, header: str, suffix: str) -> N
 def test_a_bad_row_is_named(tmp_path: Path, row: str) -> None:
     path = tmp_path / "c.tsv"
     path.write_text(f"_\t1\n{row}\nя\t2\n", encoding="utf-8")
-    with refused("bad-row", "c.tsv", "row 2"):
+    with refused("unsuitable-data", "c.tsv", "row 2"):
         read_counts(str(path), VOCABULARY)
 
 
@@ -83,8 +83,8 @@ def test_files_that_are_not_counts_are_refused(tmp_path: Path) -> None:
     (tmp_path / "e.tsv").write_bytes(b"river\t1\n\xff\t2\n")
     pq.write_table(pa.table({"ngram": ["river"], "count": [-1]}), tmp_path / "f.parquet")
     for name, code in (
-        ("c.parquet", "damaged-file"), ("d.parquet", "damaged-file"), ("e.tsv", "bad-row"),
-        ("f.parquet", "damaged-artefact"), ("none.tsv", "missing-artefact"),
+        ("c.parquet", "unsuitable-data"), ("d.parquet", "unsuitable-data"), ("e.tsv", "unsuitable-data"),
+        ("f.parquet", "damaged-artifact"), ("none.tsv", "missing-file"),
     ):  # fmt: skip
         with refused(code, name):
             read_counts(str(tmp_path / name), VOCABULARY)

@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import (
-    ArtefactError,
+    AddressError,
+    ArtifactError,
     ChangedError,
-    InUseError,
-    NotMadeError,
-    UnsetError,
+    MissingError,
+    SettingError,
 )
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces import space as space_module
@@ -104,7 +104,7 @@ def test_a_space_without_words_keeps_the_others_with_their_vectors_counts_and_or
         assert kept.counts[kept.id(word)] == int(word[1:])
     with refused("unsuitable-data", "two words"):
         space.without(words[1:])
-    with refused("wrong-type", "list of words"):
+    with refused("wrong-setting", "list of words"):
         space.without("w7")
     for shorter, longer in zip(kept.lists, space.lists, strict=True):
         assert list(map(kept.word, shorter)) == [space.word(i) for i in longer if space.word(i) not in ("w7", "w30")]
@@ -115,7 +115,7 @@ def test_a_saved_space_is_never_overwritten(tmp_path: Path, space: Space) -> Non
     space.save(url)
     before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in Path(url).iterdir()}
     assert space.save(url) == space
-    with pytest.raises(InUseError):
+    with pytest.raises(AddressError):
         build_space(embedding(1)).save(url)
     assert before == {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in Path(url).iterdir()}
 
@@ -125,7 +125,7 @@ def test_what_a_crash_left_is_no_space_and_is_replaced(tmp_path: Path, space: Sp
     space.save(url)
     (tmp_path / "s" / "_artifact.json").unlink()
     (tmp_path / "s" / "vectors.npy").write_bytes(b"half")
-    with pytest.raises(NotMadeError):
+    with pytest.raises(MissingError):
         load_space(url)
     space.save(url)
     check_same(space, load_space(url))
@@ -150,7 +150,7 @@ def test_damage_is_noticed_and_the_folder_named(tmp_path: Path, space: Space, na
     """Of parts that can be read; parts that are missing, cut or changed are among the hostile calls."""
     space.save(str(tmp_path / "s"))
     harm(tmp_path / "s" / name)  # type: ignore[operator]
-    with pytest.raises(ArtefactError) as error:
+    with pytest.raises(ArtifactError) as error:
         load_space(str(tmp_path / "s"))
     assert f"{tmp_path}/s: this space is damaged" in str(error.value)
 
@@ -207,15 +207,15 @@ def test_a_scale_is_the_median_distance_of_two_words_and_another_space() -> None
 @pytest.mark.parametrize(
     ("arguments", "refusal"),
     [
-        ({"balance": 1}, ("missing-setting", "balance")),
-        ({"balance": -1, "counts": np.arange(SIZE)}, ("wrong-value", "balance")),
+        ({"balance": 1}, ("wrong-setting", "balance")),
+        ({"balance": -1, "counts": np.arange(SIZE)}, ("wrong-setting", "balance")),
         ({"balance": 1, "counts": np.full(SIZE, 7)}, ("unsuitable-data", "the same public count")),
-        ({"grammar": 1.0}, ("missing-setting", "grammar 1 has no effect")),
-        ({"scale": 0.0}, ("wrong-value", "scale 0")),
-        ({"scale": float("nan")}, ("wrong-value", "scale nan")),
-        ({"order": "alphabetical"}, ("wrong-value", "'alphabetical'")),
-        ({"counts": np.ones(3, np.int64)}, ("wrong-shape", "60")),
-        ({"counts": -np.ones(SIZE, np.int64)}, ("wrong-value", "negative")),
+        ({"grammar": 1.0}, ("wrong-setting", "grammar 1 has no effect")),
+        ({"scale": 0.0}, ("wrong-setting", "scale 0")),
+        ({"scale": float("nan")}, ("wrong-setting", "scale nan")),
+        ({"order": "alphabetical"}, ("wrong-setting", "'alphabetical'")),
+        ({"counts": np.ones(3, np.int64)}, ("wrong-setting", "60")),
+        ({"counts": -np.ones(SIZE, np.int64)}, ("wrong-setting", "negative")),
     ],
 )
 def test_arguments_out_of_range_are_named(arguments: dict[str, object], refusal: Any) -> None:
@@ -229,5 +229,5 @@ def test_embeddings_that_cannot_make_a_space_are_refused() -> None:
         build_space(same, counts=np.arange(SIZE), balance=1)
     with refused("unsuitable-data", "a.txt", "b.txt"):
         build_space([embedding(0, source="a.txt"), embedding(1, ["x", "y"], "b.txt")])
-    with pytest.raises(UnsetError):
+    with pytest.raises(SettingError):
         build_space([])

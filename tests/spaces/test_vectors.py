@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from corpusveil.errors import BadRowError, UserError
+from corpusveil.errors import DataError, UserError
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from tests.calls import refused
 
@@ -79,7 +79,7 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
     path = tmp_path / "v.txt"
     for header in ([], [f"{len(body)} 3"]):
         path.write_text("\n".join(header + body) + "\n", encoding="utf-8")
-        with pytest.raises(BadRowError) as error:
+        with pytest.raises(DataError) as error:
             read_vectors(str(path))
         assert f"{path}, row {len(header) + many + 2}:" in str(error.value)
         assert row_says in str(error.value)
@@ -88,12 +88,12 @@ def test_a_bad_row_is_named_by_its_number(tmp_path: Path, bad: str, row_says: st
 @pytest.mark.parametrize(
     ("data", "refusal"),
     [
-        (b"", ("damaged-file",)),
-        (b"5 3\n", ("damaged-file",)),
+        (b"", ("unsuitable-data",)),
+        (b"5 3\n", ("unsuitable-data",)),
         (b"one 1 2 3\n", ("unsuitable-data",)),
-        (b"3 2\na 1 2\nb 3 4\n", ("damaged-file",)),
-        (b"1 2\na 1 2\nb 3 4\n", ("damaged-file",)),
-        (b"2 3\na 1 2\nb 3 4\n", ("bad-row", "row 2")),
+        (b"3 2\na 1 2\nb 3 4\n", ("unsuitable-data",)),
+        (b"1 2\na 1 2\nb 3 4\n", ("unsuitable-data",)),
+        (b"2 3\na 1 2\nb 3 4\n", ("unsuitable-data", "row 2")),
     ],
 )
 def test_files_that_are_not_whole_are_refused(tmp_path: Path, data: bytes, refusal: Any) -> None:
@@ -117,9 +117,9 @@ def test_no_word_has_white_space_of_any_kind(tmp_path: Path) -> None:
         for word in (blank, f"a{blank}b", f"{blank}a", f"a{blank}"):
             path = tmp_path / "v.txt"
             path.write_text(f"{WORDS[0]} 1 2\n{word} 1 2\n", encoding="utf-8", newline="")
-            with refused("bad-row", "v.txt, row 2"):
+            with refused("unsuitable-data", "v.txt, row 2"):
                 read_vectors(str(path))
-            with refused("bad-row", "row 2"):
+            with refused("unsuitable-data", "row 2"):
                 Vectors([WORDS[0], word], np.ones((2, 2), np.float32))
 
 
@@ -128,7 +128,7 @@ def test_a_truncated_or_broken_gzip_is_refused(tmp_path: Path) -> None:
     whole = gzip.compress(lines().encode())
     for data in (whole[:-12], whole[:40], b"not gzip at all", whole[:30] + b"\0" * 20 + whole[50:]):
         path.write_bytes(data)
-        with refused("damaged-file", "v.txt.gz"):
+        with refused("unsuitable-data", "v.txt.gz"):
             read_vectors(str(path))
 
 
@@ -142,15 +142,15 @@ def test_npz_is_read(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arrays", "refusal"),
     [
-        ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
-        ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, ("wrong-format", "'vectors'")),
-        ({"words": np.array(WORDS), "vectors": MATRIX}, ("wrong-format", "'vocab'")),
-        ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, ("wrong-shape", "10")),
-        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, ("wrong-shape",)),
-        ({"vocab": np.arange(10), "vectors": MATRIX}, ("wrong-format",)),
-        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
-        ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2")),
-        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, ("bad-row", "row 2", "UTF-8")),
+        ({"vocab": np.array(WORDS, object), "vectors": MATRIX}, ("unsuitable-data", "'vocab'")),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX.astype(object)}, ("unsuitable-data", "'vectors'")),
+        ({"words": np.array(WORDS), "vectors": MATRIX}, ("unsuitable-data", "'vocab'")),
+        ({"vocab": np.array(WORDS[:3]), "vectors": MATRIX}, ("wrong-setting", "10")),
+        ({"vocab": np.array(WORDS), "vectors": MATRIX[:, 0]}, ("wrong-setting",)),
+        ({"vocab": np.arange(10), "vectors": MATRIX}, ("unsuitable-data",)),
+        ({"vocab": np.array(["a", "a"]), "vectors": MATRIX[:2]}, ("unsuitable-data", "row 2")),
+        ({"vocab": np.array(["a", "\ud800"]), "vectors": MATRIX[:2]}, ("unsuitable-data", "row 2")),
+        ({"vocab": np.array([b"a", b"\xff"]), "vectors": MATRIX[:2]}, ("unsuitable-data", "row 2", "UTF-8")),
     ],
 )
 def test_npz_that_cannot_be_used_is_refused(tmp_path: Path, arrays: dict[str, np.ndarray], refusal: Any) -> None:
@@ -166,7 +166,7 @@ def test_npz_that_is_damaged_is_refused(tmp_path: Path) -> None:
     whole = path.read_bytes()
     for data in (b"", b"PK nothing", whole[:-40], whole[:90] + b"\0\0\0\0" + whole[94:]):
         path.write_bytes(data)
-        with refused("damaged-file", "v.npz"):
+        with refused("unsuitable-data", "v.npz"):
             read_vectors(str(path))
 
 
@@ -186,11 +186,11 @@ def test_word2vec_binary_is_read_as_gensim_writes_it(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["v.kv", "v.model"])
 def test_a_pickle_of_gensim_is_refused_unopened(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_bytes(b"cos\nabort\n(tR.")
-    with refused("wrong-format", name, "save_word2vec_format"):
+    with refused("unsuitable-data", name, "save_word2vec_format"):
         read_vectors(str(tmp_path / name))
 
 
 def test_parquet_is_refused_with_what_to_write(tmp_path: Path) -> None:
     (tmp_path / "v.parquet").write_bytes(b"PAR1")
-    with refused("wrong-format", "v.parquet", "numpy.savez"):
+    with refused("unsuitable-data", "v.parquet", "numpy.savez"):
         read_vectors(str(tmp_path / "v.parquet"))

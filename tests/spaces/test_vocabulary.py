@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpusveil.errors import ShapeError, UnknownError
+from corpusveil.errors import SettingError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vocabulary import parts, read_vocabulary, read_words, rows_without, write_vocabulary
 from tests.calls import refused
@@ -32,13 +32,13 @@ def test_ids_and_words_are_inverse(words: list[str]) -> None:
 
 def test_an_unknown_word_is_refused_and_not_repeated() -> None:
     vocabulary = Vocabulary.from_words(["a", "b"])
-    with pytest.raises(UnknownError) as error:
+    with pytest.raises(SettingError) as error:
         vocabulary.id("secret")
     assert "not among the 2 words" in str(error.value)
     assert "secret" not in str(error.value)
     assert "secret" not in vocabulary
     for id in (-1, 2):
-        with refused("unknown-name"):
+        with refused("wrong-setting"):
             vocabulary.word(id)
 
 
@@ -68,11 +68,11 @@ def test_parts_of_a_collocation() -> None:
 
 
 def test_duplicates_and_wrong_counts_are_refused() -> None:
-    with refused("wrong-value", "once"):
+    with refused("wrong-setting", "once"):
         Vocabulary.from_words(["a", "a"])
-    with pytest.raises(ShapeError):
+    with pytest.raises(SettingError):
         Vocabulary.from_words(["a", "b"], np.array([1]))
-    with refused("wrong-value", "negative"):
+    with refused("wrong-setting", "negative"):
         Vocabulary.from_words(["a", "b"], np.array([1, -1]))
 
 

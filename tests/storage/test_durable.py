@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from corpusveil.errors import AccessError, BadRowError, InUseError, OtherRunError, UnfinishedError
+from corpusveil.errors import AddressError, DataError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil.storage import files, lease
 from corpusveil.storage.durable import Done, PartTask, Stage, claimed, once, run
@@ -93,13 +93,13 @@ def test_a_crash_between_data_and_record_costs_that_task(source: Path) -> None:
 
 def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
     """All others are done; the sentence goes when the input is mended. A fault of anything else is raised as itself."""
-    with refused("no-permission", "out"):
+    with refused("unusable-address", "out"):
         run(
-            stage(source, fault=raising(1, AccessError("out: there is no permission to write here."))),
+            stage(source, fault=raising(1, AddressError("out: there is no permission to write here."))),
             TASKS[:2],
             Local(),
         )
-    wrong = stage(source, fault=raising(1, BadRowError("in/1: this part is wrong.")))
+    wrong = stage(source, fault=raising(1, DataError("in/1: this part is wrong.")))
     with refused("bad-shards", "in/1") as told:
         run(wrong, TASKS, Local())
     assert told.value.sentences == {1: "in/1: this part is wrong."}  # type: ignore[attr-defined]
@@ -119,7 +119,7 @@ def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
     ],
 )
 def test_no_other_error_quotes_text(source: Path, error: Exception, said: str) -> None:
-    with pytest.raises(UnfinishedError) as told:
+    with pytest.raises(WorkError) as told:
         run(stage(source, fault=raising(3, error)), TASKS, Local())
     assert str(told.value) == f"Task part-00003-of-00004 (copies) failed: {said}"
     assert told.value.__cause__ is None
@@ -130,7 +130,7 @@ def test_an_engine_that_loses_a_task_is_noticed(source: Path) -> None:
         def run(self, function: Any, tasks: Sequence[Any]) -> Any:
             return Local().run(function, tasks[:-1])
 
-    with pytest.raises(UnfinishedError):
+    with pytest.raises(WorkError):
         run(stage(source), TASKS, Losing())
 
 
@@ -142,11 +142,11 @@ def test_an_output_is_made_by_one_call_at_a_time_and_tidied_after_a_crash(tmp_pa
         def claim() -> str | None:
             mine = Done(mark=mark, input="")
             if claimed(place, "call.json", mine, "foreign" if file.exists() else None) != mine:
-                raise InUseError("another call")
+                raise AddressError("another call")
             return file.read_text() if file.exists() else None
 
         def do(_: lease.Lease) -> str:
-            with pytest.raises(OtherRunError):
+            with pytest.raises(WorkError):
                 once(place.url, lambda: "held", lambda _: "", list)
             crash()
             happened.append("made")
@@ -157,12 +157,12 @@ def test_an_output_is_made_by_one_call_at_a_time_and_tidied_after_a_crash(tmp_pa
 
     with pytest.raises(ZeroDivisionError):
         call("a", lambda: 1 / 0)
-    with pytest.raises(InUseError, match="another call"):
+    with pytest.raises(AddressError, match="another call"):
         call("b")
     assert (call("a"), call("a")) == ("a", "a")
     assert happened == ["made", "a", "a"]
     place.remove("call.json")
-    with pytest.raises(InUseError, match="foreign"):
+    with pytest.raises(AddressError, match="foreign"):
         call("a")
 
 

@@ -11,7 +11,7 @@ import pytest
 from fsspec.implementations.local import LocalFileSystem
 
 import corpusveil as cv
-from corpusveil.errors import AccessError, UserError
+from corpusveil.errors import AddressError, UserError
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import Ground, make_release, rows, write_shard
@@ -91,9 +91,9 @@ def test_a_table_in_whose_folder_deleted_rows_can_lie_is_refused(tmp_path: Path)
         link.symlink_to(table / names[0])
         below = ("", "*.parquet", "**/*.parquet", "data", "d*/day=1/*", "data/day=1", *names)
         for given in (*(f"{table}/{name}" for name in below), str(link)):
-            with refused("wrong-format", given, "Delta"):
+            with refused("unsuitable-data", given, "Delta"):
                 find_shards([given])
-    with refused("wrong-format", "Delta"):
+    with refused("unsuitable-data", "Delta"):
         find_shards([f"{tmp_path}/db"])
     assert relative(touch(tmp_path / "other", "metadata/about.json", *names) / "data") == ["a.parquet"]
     assert relative(touch(tmp_path / "sink", "_delta_log/0.json", "a.json")) == ["a.json"], "no table of JSON has one"
@@ -182,7 +182,7 @@ class TestGlobs:
 
         monkeypatch.setattr(LocalFileSystem, "ls", fail)
         for pattern in (tmp_path, tmp_path / "*" / "*.json", tmp_path / "**" / "*.json"):
-            with pytest.raises(AccessError):
+            with pytest.raises(AddressError):
                 relative(pattern)
 
 
@@ -205,7 +205,7 @@ class TestOutput:
             ("in/deeper", "private", "in"), ("link", "in/private", None),
         ):  # fmt: skip
             more = () if records is None else ("--records", tmp_path / records)
-            fails(ground.arguments(tmp_path / input, tmp_path / output, *more), "overlapping-paths")
+            fails(ground.arguments(tmp_path / input, tmp_path / output, *more), "unusable-address")
             assert sorted(tmp_path.rglob("*")) == before
 
     def test_is_refused_at_a_store_under_any_name(self) -> None:
@@ -227,12 +227,12 @@ class TestOutput:
         """Also for callers in Python, under any name of a store, and through links."""
         (tmp_path / "link").symlink_to(tmp_path / "out")
         for ledger, output in (("out/L", "out"), ("link/L", "out"), ("L", "L/out"), ("L", "L")):
-            with refused("overlapping-paths", "the ledger"):
+            with refused("unusable-address", "the ledger"):
                 cv.privatize_corpus(
                     source, tmp_path / output, make_release(ground.space), ledger=cv.Ledger(tmp_path / ledger),
                     unit="content",
                 )  # fmt: skip
         for private, public in (("s3a://b/out//L", "s3://b/out"), ("s3://b/L/", "s3://b//L/out")):
-            with refused("overlapping-paths", private):
+            with refused("unusable-address", private):
                 refuse_nested(private, "the ledger", public)
         refuse_nested("s3://b/out.ledger", "the ledger", "s3://b/out")

@@ -107,7 +107,7 @@ class TestALineThatFillsTheMemory:
         head = {".jsonl": b'{"text": "a"}\n{"text": "', ".txt": b"a\n"}[suffix]
         reads = itertools.chain([head], itertools.repeat(b"a" * (1 << 20), 7))  # an eighth of these is too many
         source: Any = SimpleNamespace(read=lambda _=-1: next(reads))
-        with refused("bad-row", f"x{suffix}, line 2"):
+        with refused("unsuitable-data", f"x{suffix}, line 2"):
             list(formats.find(suffix).batches(source, f"x{suffix}", Columns()))
 
     def test_of_csv_is_refused_within_a_few_rows_of_the_largest_size(self) -> None:
@@ -115,7 +115,7 @@ class TestALineThatFillsTheMemory:
         more = b"a" * ((1 << 20) - 1) + b"\n"
         reads = itertools.chain([b'text\na\n"'], itertools.repeat(more, 40))
         source: Any = SimpleNamespace(read=lambda _=-1: next(reads))
-        with refused("damaged-file", "x.csv, line 3"):
+        with refused("unsuitable-data", "x.csv, line 3"):
             list(formats.find(".csv").batches(source, "x.csv", Columns()))
 
     def test_of_compressed_bytes_takes_that_of_a_few_chunks(self, tmp_path: Path) -> None:
@@ -243,8 +243,8 @@ def test_csv_is_refused_whole_where_the_end_of_a_row_is_not_certain(
             call = ground.arguments(path, out, *words, "--separator", separator)
             assert UNKNOWN not in fails(call, "bad-shards", path, "not valid CSV"), (broken, words)
             assert not list(out.rglob("*part*")), (broken, words)
-        fails(["preview", path, *space, "--epsilon", 1, "--separator", separator], "damaged-file", path)
-        with refused("damaged-file", path):
+        fails(["preview", path, *space, "--epsilon", 1, "--separator", separator], "unsuitable-data", path)
+        with refused("unsuitable-data", path):
             match([str(path)], [str(path)], separator=separator)
         if separator == "comma":
             fails(["count", path, "--output", tmp_path / "counts"], "bad-shards", path)
@@ -312,7 +312,7 @@ def test_a_mended_input_has_no_bad_row(ground: Ground, tmp_path: Path) -> None:
     assert counted(tmp_path / "out") == 1
     without = [word for word in arguments if word not in DROP]
     # a release without some rows is not continued as if it had all
-    fails(without, "output-in-use", "on_bad_rows")
+    fails(without, "unusable-address", "on_bad_rows")
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
@@ -371,7 +371,7 @@ def test_a_file_that_changes_while_it_is_read_is_said_to_have_and_no_row_of_it_i
     monkeypatch.setattr(KeyedReader, "read", growing)
     more = ("--ledger", tmp_path / "L", "--unit", "content", "--cap", 1000) if name in ("x.csv", "x.parquet") else ()
     words = ground.arguments(source, tmp_path / "out", *more)
-    fails(words, "changed-meanwhile", source)
+    fails(words, "work-failed", source)
     assert not list((tmp_path / "out").rglob("part-*"))
     succeeds(*words)
     assert manifest(tmp_path / "out")["documents"] == {"x.jsonl": 4, "x.txt.gz": 3}.get(name, 2)

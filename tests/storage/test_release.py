@@ -141,9 +141,9 @@ class TestTheReleaseFolder:
         other = [table.set_column(table.column_names.index(name), name, column) for name, (_, column) in kept.items()]
         for changed in (*other, table.replace_schema_metadata({"note": "x"})):
             pq.write_table(changed, shard, compression="zstd")
-            fails(["verify", tmp_path / "out"], "release-differs", shard.name)
+            fails(["verify", tmp_path / "out"], "differs", shard.name)
         shard.write_bytes(sound[:4] + b"hidden" + sound[4:])
-        fails(["verify", tmp_path / "out"], "release-differs", shard.name)
+        fails(["verify", tmp_path / "out"], "differs", shard.name)
 
     def test_has_a_manifest_that_is_read_strictly(self, finished: Path) -> None:
         """Whatever is wrong in it is one sentence, of every command that reads it."""
@@ -164,12 +164,12 @@ class TestTheReleaseFolder:
         sys.set_int_max_str_digits(4300)
         for text in texts:
             (finished / "manifest.json").write_text(text, encoding="latin-1")
-            fails(["verify", finished], "damaged-record", "manifest.json")
-            with refused("damaged-record", "manifest.json"):
+            fails(["verify", finished], "damaged-artifact", "manifest.json")
+            with refused("damaged-artifact", "manifest.json"):
                 spends_of(str(finished))
         (finished / "manifest.json").unlink()
         (finished / "manifest.json").mkdir()
-        fails(["verify", finished], "missing-artefact", finished)
+        fails(["verify", finished], "missing-file", finished)
 
     def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
         for number, text in enumerate(("bababa bababe", "bababa \U0001f9ff bababe")):
@@ -244,19 +244,19 @@ def test_another_run_into_the_same_output_is_refused(
         ("other input shards", release, shards_of(source)[:3], None),
     ]
     for said, other, shards, columns in cases:
-        with refused("output-in-use", said):
+        with refused("unusable-address", said):
             privatize_corpus(other, [str(shard) for shard in shards], str(there), Local(), columns=columns)
         assert release_files(there) == before, said
     with pytest.MonkeyPatch.context() as patch:  # the version was unnamed where another Python had another table
         patch.setattr("corpusveil.transforms.release.release.TOKENIZER_VERSION", "1/unicode-15.1.0")
-        with refused("output-in-use", 'was "1/unicode-14.0.0" and is "1/unicode-15.1.0"'):
+        with refused("unusable-address", 'was "1/unicode-14.0.0" and is "1/unicode-15.1.0"'):
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record = Path(f"{there}.records/run.json")
     run = json.loads(record.read_text(encoding="utf-8"))
     for name, words in WORDS.items():
         other = {**run, "claimed": {**run["claimed"], name: "x"}}
         record.write_text(json.dumps(other), encoding="utf-8")
-        with refused("output-in-use", f"a run with {words}" if name != "release" else "another conf"):
+        with refused("unusable-address", f"a run with {words}" if name != "release" else "another conf"):
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record.write_text(json.dumps(run), encoding="utf-8")
     assert release_files(there) == before
@@ -311,7 +311,7 @@ class TestStartedTwice:
             nonlocal starts
             before = release_files(output), release_files(records)
             for key in (TEST_KEY, TEST_KEY[::-1]):
-                with refused("other-run"):
+                with refused("work-failed"):
                     privatize_corpus(make_release(ground.space, key=key), [str(source)], str(output), Local())
                 starts += 1
             assert (release_files(output), release_files(records)) == before
@@ -372,6 +372,6 @@ def test_what_is_not_ours_is_refused_and_left_as_it_is(ground: Ground, source: P
         folder = tmp_path / name.replace("/", "-")
         (folder / name).parent.mkdir(parents=True)
         (folder / name).write_bytes(b"something")
-        with refused("output-in-use", "out"):
+        with refused("unusable-address", "out"):
             privatize_corpus(make_release(ground.space), [str(source)], str(folder / "out"), Local())
         assert list(release_files(folder)) == [name]

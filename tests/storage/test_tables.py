@@ -127,8 +127,8 @@ class TestCsv:
             path.write_text(f"{header}\n1;{UNKNOWN}\n")
             sentence = fails(ground.arguments(path, tmp_path / "out", "--separator", mark), "bad-shards", said)
             assert UNKNOWN not in sentence
-            fails(["preview", path, "--space", ground.space_folder, "--separator", mark], "wrong-column")
-        fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "conflicting-settings")
+            fails(["preview", path, "--space", ground.space_folder, "--separator", mark], "unsuitable-data")
+        fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "wrong-setting")
 
 
 def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path
         source = tmp_path / suffix[1:]
         write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
         for option in ("--keep", "--id"):
-            fails(ground.arguments(source, tmp_path / f"o{suffix}", option, "day"), "conflicting-settings", "day")
+            fails(ground.arguments(source, tmp_path / f"o{suffix}", option, "day"), "wrong-setting", "day")
         ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
         assert "not copied: note, day, lang" in ended.out
         write(source / "lang=en" / "id=1" / f"x{suffix}", DOCUMENTS)
@@ -168,7 +168,7 @@ class TestAWrongColumn:
             said = fails(ground.arguments(source, tmp_path / "out", option, wrong), "bad-shards", repr(wrong))
             assert ("text, id, note" in said) == ((suffix, option) != (".csv", "--text"))
             assert f"; did you mean {near}?" in said or not near
-        fails(["preview", source, "--space", ground.space_folder, "--text", "texte"], "wrong-column")
+        fails(["preview", source, "--space", ground.space_folder, "--text", "texte"], "unsuitable-data")
 
     def test_that_differs_in_what_is_not_seen_is_shown(self, ground: Ground, tmp_path: Path) -> None:
         path = tmp_path / "x.csv"

@@ -35,7 +35,7 @@ class TestNames:
 
     def test_others_are_refused(self) -> None:
         for name in ("Deutsch", "", "xx", "de_DE", "detect"):
-            with refused("wrong-value", "language", "German"):
+            with refused("wrong-setting", "language", "German"):
                 code_of(name)
 
 
@@ -92,7 +92,7 @@ class TestFunctionWords:
 
     def test_a_language_without_a_list_is_said(self) -> None:
         assert not function_words("km")
-        with refused("wrong-value", "km", "stop_words"):
+        with refused("wrong-setting", "km", "stop_words"):
             version_of("km", stop_words=True)
 
 

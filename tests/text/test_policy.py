@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.text.folding import composed_text
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import ALL_ROLES, MASKS, POLICIES, ROLE_NAMES, TextPolicy
@@ -89,7 +89,7 @@ EXAMPLES = {
 def test_every_class_under_every_policy(name: str, policy: Any) -> None:
     """A token of each class between two words that the mechanism replaces."""
     if policy == "privatize" and name != "stop_words":
-        with pytest.raises(BadValueError):
+        with pytest.raises(SettingError):
             TextPolicy(**{name: policy})
         return
     token, kept, mask = EXAMPLES[name]
@@ -174,7 +174,7 @@ def test_capitals_are_restored_only_when_asked_for() -> None:
     ],
 )  # fmt: skip
 def test_other_values_are_refused_by_name(fields: dict[str, Any]) -> None:
-    with refused("wrong-value", next(iter(fields))):
+    with refused("wrong-setting", next(iter(fields))):
         TextPolicy(**fields)
 
 

@@ -93,7 +93,7 @@ def test_other_columns_stay_and_the_column_keeps_its_type(kind: pa.DataType) -> 
 )
 def test_a_column_that_cannot_hold_the_private_text_is_refused(column: pa.Array) -> None:
     """Numbers, nothing, or a dictionary too small: a sentence that names the column and quotes nothing of it."""
-    with refused("wrong-column", "text") as caught:
+    with refused("unsuitable-data", "text") as caught:
         privatize_table(pa.table({"text": column}), RELEASE, ids=cv.RowNumbers("x"))
     assert not any(word in str(caught.value) for word in ("zzcanary", *WORDS))
 
@@ -121,16 +121,16 @@ class TestIds:
     @pytest.mark.parametrize(
         ("call", "refusal"),
         [
-            (lambda: privatize(["a"], RELEASE), ("missing-setting", "cv.RowNumbers", "'name'")),
-            (lambda: privatize_table(table(), RELEASE, text="review"), ("missing-setting", "cv.RowNumbers")),
-            (lambda: privatize(pd.DataFrame({"text": ["a"]}), RELEASE), ("missing-setting", "cv.RowNumbers")),
-            (lambda: cv.RowNumbers(""), ("missing-setting", "'reviews'")),
-            (lambda: cv.RowNumbers(5), ("missing-setting", "'reviews'")),  # type: ignore[arg-type]
-            (lambda: privatize(["a"], RELEASE, "reviews"), ("wrong-column", "'reviews'", "cv.RowNumbers")),
-            (lambda: privatize_table(table(), RELEASE, "nosuch", "key"), ("wrong-column",)),
-            (lambda: privatize_table(table(), RELEASE, "review", "nosuch"), ("wrong-column", "nosuch")),
-            (lambda: privatize_table(table(), RELEASE, "review", "n"), ("bad-row", "n")),
-            (lambda: privatize_table(table(), RELEASE, "review", "key", [1] * 5), ("conflicting-settings", "id")),
+            (lambda: privatize(["a"], RELEASE), ("wrong-setting", "cv.RowNumbers", "'name'")),
+            (lambda: privatize_table(table(), RELEASE, text="review"), ("wrong-setting", "cv.RowNumbers")),
+            (lambda: privatize(pd.DataFrame({"text": ["a"]}), RELEASE), ("wrong-setting", "cv.RowNumbers")),
+            (lambda: cv.RowNumbers(""), ("wrong-setting", "'reviews'")),
+            (lambda: cv.RowNumbers(5), ("wrong-setting", "'reviews'")),  # type: ignore[arg-type]
+            (lambda: privatize(["a"], RELEASE, "reviews"), ("unsuitable-data", "'reviews'", "cv.RowNumbers")),
+            (lambda: privatize_table(table(), RELEASE, "nosuch", "key"), ("unsuitable-data",)),
+            (lambda: privatize_table(table(), RELEASE, "review", "nosuch"), ("unsuitable-data", "nosuch")),
+            (lambda: privatize_table(table(), RELEASE, "review", "n"), ("unsuitable-data", "n")),
+            (lambda: privatize_table(table(), RELEASE, "review", "key", [1] * 5), ("wrong-setting", "id")),
         ],
     )
     def test_there_is_no_default(self, call: Any, refusal: Any) -> None:
@@ -158,24 +158,24 @@ class TestIds:
     @pytest.mark.parametrize(
         ("ids", "refusal"),
         [
-            ([1, 2], ("wrong-shape", "ids")),
-            ([1, 2, 3, 4], ("wrong-shape", "ids")),
-            ([1, None, 3], ("bad-row", "ids")),
-            ([1, float("nan"), 3], ("bad-row", "ids")),
-            (pd.Series([pd.Timestamp(0), pd.NaT, pd.Timestamp(1)]), ("bad-row", "ids")),
-            (5, ("wrong-type", "int")),
-            ([("a", 1), ("a", 2), ("a", -3)], ("bad-row", "ids")),
-            ([("a", 1), ("a", 2), ("a", 1, 3)], ("bad-row", "ids")),
-            ([[1], [2], [3]], ("bad-row", "list")),
-            (["a", "", "c"], ("bad-row", "ids")),
-            ([1, True, 2], ("bad-row", "bool")),
-            ([1, 2.5, 3], ("bad-row", "float")),
-            ([1, 2, 10**30], ("bad-row", "64 bits")),
-            ([1, decimal.Decimal("NaN"), 3], ("bad-row", "ids")),
-            ({"a", "b", "c"}, ("wrong-type", "ids", "set")),
-            ({"a": 1, "b": 2, "c": 3}, ("wrong-type", "ids", "dict")),
-            (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), ("wrong-type", "ids", "DataFrame")),
-            (b"abc", ("wrong-type", "ids", "bytes")),
+            ([1, 2], ("wrong-setting", "ids")),
+            ([1, 2, 3, 4], ("wrong-setting", "ids")),
+            ([1, None, 3], ("unsuitable-data", "ids")),
+            ([1, float("nan"), 3], ("unsuitable-data", "ids")),
+            (pd.Series([pd.Timestamp(0), pd.NaT, pd.Timestamp(1)]), ("unsuitable-data", "ids")),
+            (5, ("wrong-setting", "int")),
+            ([("a", 1), ("a", 2), ("a", -3)], ("unsuitable-data", "ids")),
+            ([("a", 1), ("a", 2), ("a", 1, 3)], ("unsuitable-data", "ids")),
+            ([[1], [2], [3]], ("unsuitable-data", "list")),
+            (["a", "", "c"], ("unsuitable-data", "ids")),
+            ([1, True, 2], ("unsuitable-data", "bool")),
+            ([1, 2.5, 3], ("unsuitable-data", "float")),
+            ([1, 2, 10**30], ("unsuitable-data", "64 bits")),
+            ([1, decimal.Decimal("NaN"), 3], ("unsuitable-data", "ids")),
+            ({"a", "b", "c"}, ("wrong-setting", "ids", "set")),
+            ({"a": 1, "b": 2, "c": 3}, ("wrong-setting", "ids", "dict")),
+            (pd.DataFrame({"a": [1], "b": [1], "c": [1]}), ("wrong-setting", "ids", "DataFrame")),
+            (b"abc", ("wrong-setting", "ids", "bytes")),
         ],
     )
     def test_ids_that_are_none_are_refused(self, ids: Any, refusal: Any) -> None:
@@ -188,9 +188,9 @@ class TestIds:
         frame = pd.DataFrame({"id": [1, 2], "text": ["b", "a"]})
         ids = frame["id"][::-1]
         for given in (frame, frame["text"]):
-            with refused("wrong-shape", "ids", "order"):
+            with refused("wrong-setting", "ids", "order"):
                 privatize(given, RELEASE, ids)
-            with refused("wrong-shape", "customer", "order"):
+            with refused("wrong-setting", "customer", "order"):
                 privatize(given, RELEASE, [1, 2], unit={"customer": ids})
             privatize(given, RELEASE, ids.tolist())
 
@@ -205,7 +205,7 @@ def test_a_mask_of_single_texts_is_the_release_in_every_thread() -> None:
     other = cv.masker(RELEASE, "other")
     assert masked != [other(text) for text in texts]
     for wrong in (None, b"text", ["text"]):
-        with refused("wrong-type"):
+        with refused("wrong-setting"):
             mask(wrong)
 
 
@@ -293,7 +293,7 @@ class TestPandas:
         frame = pd.DataFrame({"text": ["aaaa", "aaab"], "name": ["Bbbe", "Cccj"]})
         for given in (frame.set_index("name"), frame.set_index("name")["text"], frame[frame["name"] == "Cccj"],
                       frame.sort_values("name", ascending=False), frame.rename_axis("zzcanary")):  # fmt: skip
-            with refused("conflicting-settings", "reset_index(drop=True)"):
+            with refused("wrong-setting", "reset_index(drop=True)"):
                 cv.privatize(given, RELEASE, ids=list(range(len(given))))
         assert len(cv.privatize(frame[1:], RELEASE, ids=[1])) == 1
 
@@ -322,7 +322,7 @@ def test_words_that_are_fixed_can_not_hold_private_text() -> None:
     """And no text of them is quoted."""
     for given in (pl.Series(["zzcanary"], dtype=pl.Enum(["zzcanary"])), pl.Series(["zzcanary"], dtype=pl.Categorical()),
                   pd.Series(["zzcanary"], dtype="category")):  # fmt: skip
-        with refused("wrong-column", "text", "cast it to string") as caught:
+        with refused("unsuitable-data", "text", "cast it to string") as caught:
             cv.privatize(given, RELEASE, ids=[1])
         assert "zzcanary" not in str(caught.value)
 
@@ -338,22 +338,22 @@ class TestOthers:
     @pytest.mark.parametrize(
         ("data", "refusal"),
         [
-            ({"text": ["zzcanary"]}, ("wrong-type", "dict")),
-            (datasets.Dataset.from_dict({"text": ["zzcanary"]}), ("wrong-type", "Dataset")),
-            ({"zzcanary"}, ("wrong-type", "set")),
-            ("zzcanary", ("wrong-type",)),
-            (b"zzcanary", ("wrong-type", "bytes")),
-            (np.array(["zzcanary"]), ("wrong-type", "ndarray")),
-            (5, ("wrong-type", "int")),
-            (["x", None, 5], ("bad-row", "row 2", "of type int")),
-            (["zzcanary\ud800"], ("bad-row", "surrogate")),
-            (pa.table({"text": NOT_UTF8}), ("bad-row", "UTF-8")),
-            ([b"zzcanary"], ("bad-row", "row 0", "bytes")),
-            ((n for n in [1]), ("wrong-type", "generator")),
-            (pd.DataFrame({"a": ["zzcanary"]}), ("wrong-column", "text")),
-            (pd.DataFrame([["zzcanary", "b"]], columns=["text", "text"]), ("wrong-column",)),
-            (pd.DataFrame({"text": [1]}), ("bad-row", "text")),
-            (pl.DataFrame({"text": [1]}), ("wrong-column", "text", "int64")),
+            ({"text": ["zzcanary"]}, ("wrong-setting", "dict")),
+            (datasets.Dataset.from_dict({"text": ["zzcanary"]}), ("wrong-setting", "Dataset")),
+            ({"zzcanary"}, ("wrong-setting", "set")),
+            ("zzcanary", ("wrong-setting",)),
+            (b"zzcanary", ("wrong-setting", "bytes")),
+            (np.array(["zzcanary"]), ("wrong-setting", "ndarray")),
+            (5, ("wrong-setting", "int")),
+            (["x", None, 5], ("unsuitable-data", "row 2", "of type int")),
+            (["zzcanary\ud800"], ("unsuitable-data", "surrogate")),
+            (pa.table({"text": NOT_UTF8}), ("unsuitable-data", "UTF-8")),
+            ([b"zzcanary"], ("unsuitable-data", "row 0", "bytes")),
+            ((n for n in [1]), ("wrong-setting", "generator")),
+            (pd.DataFrame({"a": ["zzcanary"]}), ("unsuitable-data", "text")),
+            (pd.DataFrame([["zzcanary", "b"]], columns=["text", "text"]), ("unsuitable-data",)),
+            (pd.DataFrame({"text": [1]}), ("unsuitable-data", "text")),
+            (pl.DataFrame({"text": [1]}), ("unsuitable-data", "text", "int64")),
         ],
     )
     def test_anything_else_is_refused_in_one_sentence(self, data: Any, refusal: Any) -> None:
@@ -409,9 +409,9 @@ class TestColumns:
                 out = self.columns(cv.privatize(frame, RELEASE, ids="id", keep=keep))
             assert out == {name: texts if name == "text" else self.ROWS[name] for name in names}, keep
             assert ([] if gone is None else [gone]) == [str(one.message).partition(". ")[0] for one in caught], keep
-        with refused("wrong-column", "nosuch"):
+        with refused("unsuitable-data", "nosuch"):
             cv.privatize(frame, RELEASE, ids="id", keep=["nosuch"])
-        with refused("wrong-type", "keep"):
+        with refused("wrong-setting", "keep"):
             cv.privatize(frame, RELEASE, ids="id", keep=None)
 
 
@@ -421,12 +421,12 @@ def test_a_kept_column_of_another_type_is_refused() -> None:
     for value in others:
         rows = {"text": ["aaaa"], "k": [value]}
         for frame in (pa.Table.from_pydict(rows), pd.DataFrame(rows), pl.DataFrame(rows)):
-            with refused("wrong-column", "k: a kept column has strings", "cast it") as caught:
+            with refused("unsuitable-data", "k: a kept column has strings", "cast it") as caught:
                 cv.privatize(frame, RELEASE, ids=[1], keep="k")
             assert "zzcanary" not in str(caught.value)
     mixed = pd.DataFrame({"text": ["aaaa"] * 2, "k": ["zzcanary", 5], "c": pd.Categorical(["zzcanary", "b"])})
     for name in ("k", "c"):
-        with refused("wrong-column", name) as caught:
+        with refused("unsuitable-data", name) as caught:
             cv.privatize(mixed, RELEASE, ids=[1, 2], keep=name)
         assert "zzcanary" not in str(caught.value)
 
@@ -482,7 +482,7 @@ def test_the_name_of_a_column_is_a_string() -> None:
             lambda name=name: cv.privatize(frame, RELEASE, ids=[1], text=name),
             lambda name=name: cv.preview(frame, name),
         ):
-            with refused("wrong-type", "text"):
+            with refused("wrong-setting", "text"):
                 call()
 
 
@@ -530,7 +530,7 @@ class TestFunctionsOfColumns:
                 assert made.with_columns(cv.expr(RELEASE, name, "id")).lazy().collect().equals(expected), name
             assert pl.DataFrame({"t": ["aaaa"], name: [1]}).select(cv.expr(RELEASE, "t", name)).height == 1
         for wrong in ({"text": 5}, {"id": pl.col("id")}):
-            with refused("wrong-type", *wrong):
+            with refused("wrong-setting", *wrong):
                 cv.expr(RELEASE, **wrong)
 
     def test_a_function_that_is_registered_again_has_the_new_release(self) -> None:
@@ -552,12 +552,12 @@ class TestFunctionsOfColumns:
         """It arrives in the exception of the engine, whose query it ends."""
         with duckdb.connect() as connection:
             for call, refusal in (
-                (lambda: cv.register_sql(object(), RELEASE), ("wrong-type", "DuckDB")),
-                (lambda: cv.register_sql(connection, None), ("wrong-type", "release")),
-                (lambda: cv.register_sql(connection, RELEASE, ""), ("wrong-value", "name")),
+                (lambda: cv.register_sql(object(), RELEASE), ("wrong-setting", "DuckDB")),
+                (lambda: cv.register_sql(connection, None), ("wrong-setting", "release")),
+                (lambda: cv.register_sql(connection, RELEASE, ""), ("wrong-setting", "name")),
                 (
                     lambda: cv.register_sql(connection, RELEASE, ledger=cv.Ledger(str(tmp_path), cap=1)),
-                    ("conflicting-settings", "ledger"),
+                    ("wrong-setting", "ledger"),
                 ),
             ):
                 with refused(*refusal):

@@ -142,7 +142,7 @@ def test_other_fields_come_out_only_if_they_are_kept() -> None:
 
 def test_a_schema_without_the_field_is_refused_when_the_pipeline_is_built() -> None:
     rows = beam.Pipeline("FnApiRunner") | beam.Create([1]) | beam.Select(key=int, body=str)
-    with refused("wrong-column", "text"):
+    with refused("unsuitable-data", "text"):
         _ = rows | PrivatizeDocuments(RELEASE, id="key")
 
 

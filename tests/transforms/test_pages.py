@@ -76,7 +76,7 @@ def test_of_a_damaged_manifest_there_is_none(ground: Path, tmp_path: Path) -> No
     damaged = manifest(ground / "out")
     del damaged["guarantee"]["assumptions"]
     (tmp_path / "out" / "manifest.json").write_text(json.dumps(damaged))
-    with refused("damaged-record", "manifest"):
+    with refused("damaged-artifact", "manifest"):
         write_page(str(tmp_path / "out"))
 
 

@@ -42,9 +42,9 @@ def test_words_reads_tags_as_text() -> None:
     assert made(f"<b>{A}", "words", unknown_words="keep") == f"<b>{A}"
     digests = {release(policy=cv.TextPolicy(markup=one)).digest for one in ("words", "strip")}
     assert len(digests) == 2
-    with refused("wrong-value", "markup = 'keep'", "strip"):
+    with refused("wrong-setting", "markup = 'keep'", "strip"):
         cv.TextPolicy(markup="keep")  # type: ignore[arg-type]
-    with refused("wrong-value", "markup"):
+    with refused("wrong-setting", "markup"):
         cv.TextPolicy(markup="html")  # type: ignore[arg-type]
 
 

@@ -89,25 +89,25 @@ PLACE: Any = "spaces/glove"
 @pytest.mark.parametrize(
     ("call", "refusal"),
     [
-        (lambda: Release(BASE["mechanism"], Budget(1.0), key=None), ("mismatch", "key", "cv.Key.load")),
-        (lambda: release(key="release.key"), ("mismatch", "key", "cv.Key.load", "str")),
-        (lambda: release(budget=1.0), ("mismatch", "budget", "cv.Budget", "float")),
-        (lambda: release(mechanism="tem"), ("mismatch", "mechanism", "cv.mechanism", "str")),
-        (lambda: release(policy={"numbers": "drop"}), ("mismatch", "policy", "cv.TextPolicy", "dict")),
-        (lambda: release(collocations="s3://bucket/table"), ("wrong-type", "collocations")),
-        (lambda: release(duplicates="never"), ("wrong-value", "duplicates = 'never'")),
-        (lambda: release(policy=TextPolicy(tokenizer="gst")), ("conflicting-settings", "tokenizer = 'gst'")),
-        (lambda: make("tem", PLACE), ("wrong-type", "space", "cv.load_space", "str")),
-        (lambda: cv.mechanism("tem", SPACE, x=1), ("unknown-name", "x: tem has no such parameter")),
-        (lambda: make(SPACE, PLACE), ("wrong-type", "mechanism")),  # type: ignore[arg-type]
-        (lambda: cv.build_space(PLACE), ("wrong-type", "cv.read_vectors")),
-        (lambda: cv.load_space(5), ("wrong-type", "int")),  # type: ignore[arg-type]
-        (lambda: cv.read_vectors(None), ("wrong-type", "NoneType")),  # type: ignore[arg-type]
-        (lambda: cv.Key(PLACE), ("unusable-key", "Key", "str", "Key.load")),
-        (lambda: cv.privatize(["a"], BASE["mechanism"], ["a"]), ("wrong-type", "release", "cv.Release")),
-        (lambda: cv.privatize_table(TABLE, BASE["mechanism"], ids=["a"]), ("wrong-type", "release", "cv.Release")),
-        (lambda: privatize_frame(pd.DataFrame({"text": ["a"]}), release(), id="id"), ("wrong-type", "cv.privatize")),
-        (lambda: PrivatizeDocuments(BASE["mechanism"], id="id"), ("wrong-type", "RingGeometric")),
+        (lambda: Release(BASE["mechanism"], Budget(1.0), key=None), ("wrong-setting", "key", "cv.Key.load")),
+        (lambda: release(key="release.key"), ("wrong-setting", "key", "cv.Key.load", "str")),
+        (lambda: release(budget=1.0), ("wrong-setting", "budget", "cv.Budget", "float")),
+        (lambda: release(mechanism="tem"), ("wrong-setting", "mechanism", "cv.mechanism", "str")),
+        (lambda: release(policy={"numbers": "drop"}), ("wrong-setting", "policy", "cv.TextPolicy", "dict")),
+        (lambda: release(collocations="s3://bucket/table"), ("wrong-setting", "collocations")),
+        (lambda: release(duplicates="never"), ("wrong-setting", "duplicates = 'never'")),
+        (lambda: release(policy=TextPolicy(tokenizer="gst")), ("wrong-setting", "tokenizer = 'gst'")),
+        (lambda: make("tem", PLACE), ("wrong-setting", "space", "cv.load_space", "str")),
+        (lambda: cv.mechanism("tem", SPACE, x=1), ("wrong-setting", "x: tem has no such parameter")),
+        (lambda: make(SPACE, PLACE), ("wrong-setting", "mechanism")),  # type: ignore[arg-type]
+        (lambda: cv.build_space(PLACE), ("wrong-setting", "cv.read_vectors")),
+        (lambda: cv.load_space(5), ("wrong-setting", "int")),  # type: ignore[arg-type]
+        (lambda: cv.read_vectors(None), ("wrong-setting", "NoneType")),  # type: ignore[arg-type]
+        (lambda: cv.Key(PLACE), ("wrong-setting", "Key", "str", "Key.load")),
+        (lambda: cv.privatize(["a"], BASE["mechanism"], ["a"]), ("wrong-setting", "release", "cv.Release")),
+        (lambda: cv.privatize_table(TABLE, BASE["mechanism"], ids=["a"]), ("wrong-setting", "release", "cv.Release")),
+        (lambda: privatize_frame(pd.DataFrame({"text": ["a"]}), release(), id="id"), ("wrong-setting", "cv.privatize")),
+        (lambda: PrivatizeDocuments(BASE["mechanism"], id="id"), ("wrong-setting", "RingGeometric")),
     ],
 )
 def test_a_part_of_another_type_is_a_sentence(call: Any, refusal: Any) -> None:
@@ -123,7 +123,7 @@ def test_what_promises_nothing_is_released_by_who_accepts_that(name: str) -> Non
     if mechanism.private:
         assert not release(mechanism=mechanism).accept_no_guarantee
         return
-    with refused("no-guarantee", name, "accept_no_guarantee"):
+    with refused("wrong-setting", name, "accept_no_guarantee"):
         release(mechanism=mechanism)
     accepted = release(mechanism=mechanism, accept_no_guarantee=True)
     assert accepted.mechanism is mechanism

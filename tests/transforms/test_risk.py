@@ -64,24 +64,24 @@ def test_a_table_is_in_the_digest_and_is_saved(bare: Space, tmp_path: Path) -> N
     assert (opened.risk, opened) == (made.risk, made)
     assert with_table(bare, recovered(bare)).without(["lake"]).risk == b"", "another vocabulary was not measured"
     (tmp_path / "space/risk.json").write_bytes(other.risk)
-    with refused("damaged-artefact", "digest"):
+    with refused("damaged-artifact", "digest"):
         cv.load_space(tmp_path / "space")
     (tmp_path / "space/risk.json").unlink()
-    with refused("damaged-artefact", "risk.json"):
+    with refused("damaged-artifact", "risk.json"):
         cv.load_space(tmp_path / "space")
 
 
 def test_a_forged_table_chooses_nothing(bare: Space) -> None:
     """At epsilon 64 almost every word stays, so no reader recovers half of them: the law says so."""
     forged = recovered(bare, [(0.25, 0.2, 0.01), (64.0, 0.5, 0.01)])
-    with refused("damaged-artefact", "64", "letters"):
+    with refused("damaged-artifact", "64", "letters"):
         epsilon_at(cv.RingGeometric(with_table(bare, forged)), 0.5, POLICY)
     for broken in (b"[]", b"{}", b'{"recovered": [1]}', b"\xff", json.dumps({"recovered": []}).encode() * 100_000):
         space = Space(bare.vocabulary, bare.vectors, bare.lists, bare.digest, None, bare.info, broken)
-        with refused("damaged-artefact", "table of risk"):
+        with refused("damaged-artifact", "table of risk"):
             epsilon_at(cv.RingGeometric(space), 0.5, POLICY)
     for points in ([(1.0, 0.2, 0.0), (0.5, 0.3, 0.0)], [(1.0, 0.2, 0.0), (1.0, 0.3, 0.0)]):
-        with refused("damaged-artefact", "table of risk"):
+        with refused("damaged-artifact", "table of risk"):
             epsilon_at(cv.RingGeometric(with_table(bare, recovered(bare, points))), 0.5, POLICY)
 
 
@@ -93,7 +93,7 @@ def test_what_was_not_measured_names_the_command_that_measures(bare: Space) -> N
         (cv.DiffractorGeometric(made), POLICY),
         (cv.RingGeometric(made), cv.TextPolicy(stop_words="keep")),
     ):
-        with refused("missing-setting", "corpusveil evaluate risk"):
+        with refused("wrong-setting", "corpusveil evaluate risk"):
             epsilon_at(law, 0.5, policy)
 
 
@@ -108,10 +108,10 @@ def test_a_release_says_what_chose_its_epsilon_and_has_it(bare: Space) -> None:
     assert risk_of(after) == found
     assert [each[2:] for each in after["risk"]["recovered"]] == [["a reader", "letters"], ["a reader", "diaries"]]
     assert "content words of diaries" in found.sentence()
-    with refused("mismatch", "cv.Budget"):
+    with refused("wrong-setting", "cv.Budget"):
         cv.Release(law, cv.Budget(2.0), key=KEY, risk=found)
     other = cv.RingGeometric(with_table(bare, recovered(bare, POINTS[:2])))
-    with refused("mismatch", "risk", "stop words"):
+    with refused("wrong-setting", "risk", "stop words"):
         cv.Release(other, cv.Budget(found.epsilon), key=KEY, risk=found)
 
 
@@ -131,4 +131,4 @@ def test_a_command_prints_the_choice(bare: Space, tmp_path: Path, monkeypatch: p
     said = succeeds(*call, "--space", "space", "--output", "out")
     assert "a reader with a reader recovers about 40.0%" in " ".join((said.out + said.err).split())
     assert json.loads(Path("out/manifest.json").read_text())["risk"]["risk"] == 0.4
-    fails([*call, "--space", "bare", "--output", "other"], "missing-setting", "evaluate risk")
+    fails([*call, "--space", "bare", "--output", "other"], "wrong-setting", "evaluate risk")

@@ -150,12 +150,12 @@ def test_spans_resampled_have_the_law_of_public_counts() -> None:
 @pytest.mark.parametrize(
     ("code", "names", "made"),
     [
-        ("wrong-value", ("treat: name", "resample"), lambda: release_of({"name": "hide"})),
-        ("wrong-value", ("nmae", "iban, ip, name"), lambda: release_of({"nmae": "resample"}, find=["names", "rules"])),
-        ("wrong-value", ("contacts",), lambda: release_of({"contact": "mask"})),
-        ("wrong-value", ("recognizer",), lambda: cv.SpanPolicy(find=[])),
-        ("conflicting-settings", ("language tr",), lambda: release_of(policy={"language": "tr"})),
-        ("wrong-value", ("version",), lambda: release_of(find=lambda texts: [[] for _ in texts])),
+        ("wrong-setting", ("treat: name", "resample"), lambda: release_of({"name": "hide"})),
+        ("wrong-setting", ("nmae", "iban, ip"), lambda: release_of({"nmae": "resample"}, find=["names", "rules"])),
+        ("wrong-setting", ("contacts",), lambda: release_of({"contact": "mask"})),
+        ("wrong-setting", ("recognizer",), lambda: cv.SpanPolicy(find=[])),
+        ("wrong-setting", ("language tr",), lambda: release_of(policy={"language": "tr"})),
+        ("wrong-setting", ("version",), lambda: release_of(find=lambda texts: [[] for _ in texts])),
     ],
 )  # fmt: skip
 def test_what_does_not_go_together_is_refused(code: str, names: tuple[str, ...], made: Any) -> None:
@@ -175,7 +175,7 @@ def test_what_does_not_go_together_is_refused(code: str, names: tuple[str, ...],
 def test_a_recognizer_that_answers_wrongly_is_named_and_no_text_quoted(answer: Any) -> None:
     answer.version = "1"
     release = release_of(find=answer)
-    with refused("wrong-value", "<lambda>") as error:
+    with refused("wrong-setting", "<lambda>") as error:
         written(["bob wa secretcanary"], release)
     assert "secretcanary" not in str(error.value)
     assert error.value.__cause__ is None

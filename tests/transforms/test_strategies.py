@@ -20,7 +20,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import ConflictError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling import grid
 from corpusveil.spaces import Space
@@ -116,7 +116,7 @@ def test_the_table_is_part_of_the_release() -> None:
     assert digest(TABLE) == digest(turned) != digest(other)
     assert digest(TABLE) != digest(TABLE, "mst")
     for table, tokenizer in ((None, "gst"), (TABLE, "word")):
-        with pytest.raises(ConflictError):
+        with pytest.raises(SettingError):
             digest(table, tokenizer)
 
 

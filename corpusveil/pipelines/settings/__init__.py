@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
-from corpusveil.errors import ConflictError, PackageError, UnsetError
+from corpusveil.errors import PackageError, SettingError
 from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
 from corpusveil.pipelines.settings import artifact_sections, rules, sections
 
@@ -36,9 +36,9 @@ class _OwnSettings(BaseModel):
     @model_validator(mode="after")
     def _that_go_together(self) -> Self:
         for place, sentence in rules.broken(self):
-            raise fault(place, sentence, ConflictError)
+            raise fault(place, sentence, SettingError)
         for place, sentence in rules.lacking(self):
-            raise fault(place, sentence, UnsetError)
+            raise fault(place, sentence, SettingError)
         return self
 
     def value(self, place: str) -> Any:
@@ -118,5 +118,5 @@ def started(*sections: str) -> dict[str, dict[str, Any]]:
 def needed(section: T | None, name: str) -> T:
     """Return a section that a flow requires. Raises UserError if it is missing."""
     if section is None:
-        raise UnsetError(f"[{name}]: this section is missing; add it to the settings.")
+        raise SettingError(f"[{name}]: this section is missing; add it to the settings.")
     return section

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pydantic import ValidationError
 
-from corpusveil.errors import BadValueError, UnknownError, UnsetError, UserError, nearest
+from corpusveil.errors import SettingError, UserError, nearest
 from corpusveil.gone import gone_setting
 from corpusveil.pipelines.fields import Section, declared, named, plain
 from corpusveil.pipelines.settings import Settings
@@ -45,7 +45,7 @@ class Caller(Protocol):
     def name(self, place: str) -> str:
         """Return the name of a setting (``section.key``), or of a section."""
 
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
         """Return an error of a setting, with the faulty value if that helps."""
 
 
@@ -114,9 +114,9 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
         for name in unknown:
             if name not in known:
                 if refusal := gone_setting(f"{section}.{name}"):
-                    raise raised(f"{section}.{name}", refusal, caller, UnknownError)
+                    raise raised(f"{section}.{name}", refusal, caller, SettingError)
                 near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
-                raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=UnknownError)
+                raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=SettingError)
 
 
 def _told(error: ValidationError, caller: Caller) -> UserError:
@@ -130,7 +130,7 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     if not name:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
     if kind == "literal_error" and (refusal := gone_setting(place, value)):
-        return raised(place, refusal, caller, BadValueError)
+        return raised(place, refusal, caller, SettingError)
     if kind == "literal_error":
         known = {setting.place: setting for setting in declared(Settings)}[place].values
         return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
@@ -143,5 +143,5 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
         sentence = sentence.replace("a text in quotes", "a list of texts in quotes")
         sentence = sentence.replace("a whole number", "a list of whole numbers")
     if kind == "missing":
-        return caller.fault(place, sentence, kind=UnsetError)
+        return caller.fault(place, sentence, kind=SettingError)
     return caller.fault(place, sentence, value)

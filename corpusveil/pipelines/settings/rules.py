@@ -186,7 +186,6 @@ def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _of_others(settings: Settings) -> list[Section]:
-    """Return the requested sections of other packages."""
     return [section for name in SECTIONS.names() if (section := getattr(settings, name)) is not None]
 
 

@@ -22,7 +22,7 @@ from corpusveil.choices import (
     Policy,
     Separator,
 )
-from corpusveil.errors import BadTypeError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.pipelines.fields import Section, fault, key
 from corpusveil.pipelines.settings.artifact_sections import TokenizerName
 
@@ -40,32 +40,35 @@ class CorpusSettings(Section):
     GROUP: ClassVar[Group] = "What to release"
 
     input: list[str] = key(
-        "Files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...", min_length=1,
-        start=["reviews.parquet"])
-    text: str = key(
-        "The column with the text.", "text", often=True, metavar="COLUMN", start="text")
-    id: str | None = key("The column that identifies a document.", None, often=True, metavar="COLUMN", start="id")
+        "The private corpus: files, folders or quoted globs, at any fsspec URL.", path=True, metavar="INPUT...",
+        min_length=1, start=["reviews.parquet"])
+    text: str = key("The column that holds the text.", "text", often=True, metavar="COLUMN", start="text")
+    id: str | None = key(
+        "The column that identifies a document. Default: its path and row number.", None, often=True, metavar="COLUMN",
+        start="id")
     keep: list[str] = key(
-        'A column to copy to the output in the clear (repeatable); all or *: every column but the text. A column '
-        'called all is written in double quotes, "all".', [], metavar="COLUMN")
+        'A column to copy to the output unchanged, or all (or *) for every column but the text. Repeatable. Put a '
+        'column that is named all in double quotes: "all".', [], metavar="COLUMN")
     separator: Separator = key(
-        "The separator of CSV cells, in the input and in the output.", "comma", group="Rarely used")
+        "The character between CSV cells, in the input and in the output.", "comma", group="Rarely used")
     root: str | None = key(
-        "Without an id: the folder at which the paths in document identities start. Default: the common folder.", None,
-        path=True, metavar="URL", group="Rarely used")
+        "The folder from which paths that identify documents are counted. Only without {corpus.id}. Default: the "
+        "common folder of all files.", None, path=True, metavar="URL", group="Rarely used")
     name: str | None = key(
-        "The name of the corpus, in document identities without an id, and in a ledger. Default: the name of its "
-        "folder. In a ledger it is a name space, for values of {ledger.unit} that are unique in this corpus only.",
+        "The name of the corpus. It is part of the identity of a document without {corpus.id}, and of each unit in a "
+        "ledger: set it if values of {ledger.unit} are unique in this corpus only. Default: the name of its folder.",
         None, metavar="NAME", group="Rarely used")
 
 
 class MechanismSettings(Section):
-    """The mechanism; its parameters are written beside its name."""
+    """The mechanism, and its parameters by name."""
 
     model_config = ConfigDict(extra="allow")
     GROUP: ClassVar[Group] = "How private"
 
-    name: str = key("The mechanism; 'corpusveil mechanisms' compares all.", metavar="NAME", start="ring-geometric")
+    name: str = key(
+        "The mechanism that replaces words. 'corpusveil mechanisms' compares all.", metavar="NAME",
+        start="ring-geometric")
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -82,7 +85,7 @@ class MechanismSettings(Section):
                 place = f"mechanism.{name}"
                 registry.check(self.name, [name])
                 if isinstance(value, bool) or not isinstance(value, (int, float)):
-                    raise fault(place, "give a number", BadTypeError)
+                    raise fault(place, "give a number", SettingError)
         except UserError as error:
             raise fault(place, str(error).removesuffix("."), type(error)) from None
         return self
@@ -93,19 +96,20 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float | None = key("The budget, above 0, if {budget.risk} is not to choose it.", None, gt=0, often=True)
+    epsilon: float | None = key("The privacy budget, above 0. Give this or {budget.risk}.", None, gt=0, often=True)
     risk: float | None = key(
-        "The share of content words that a reader may recover: 0.3 is most private, 0.7 most readable. Instead of "
-        "{budget.epsilon}: the space has a table of what readers recovered of public text; above 0 and below 1, for a "
-        "budget per token. 0.5 is balanced.",
-        None, gt=0, lt=1, often=True, start=0.5)
+        "The share of content words that a reader may recover, as measured on public text. It chooses epsilon per "
+        "token, in place of {budget.epsilon}. Above 0 and below 1: 0.3 is most private, 0.5 balanced, 0.7 most "
+        "readable.", None, gt=0, lt=1, often=True, start=0.5)
     per: Literal["token", "document", "paragraph", "sentence"] = key(
-        "Whether epsilon is for each token or the whole document. With {store.path}: for the whole document (default), "
-        "or for each paragraph or sentence.", "token")
-    allocation: Allocation = key("How a document's budget is divided among its words.", "uniform", group="Rarely used")
+        "The unit of text that epsilon is spent on: token or document. With {store.path}: document (the default "
+        "there), paragraph or sentence.", "token")
+    allocation: Allocation = key(
+        "How the budget of a document is divided: equally among the tokens that are replaced (uniform), or among all "
+        "its words (word-share).", "uniform", group="Rarely used")
     strategy: str | None = key(
-        "A strategy of the collocation study. It sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for "
-        "s1, {text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES", group="Rarely used")
+        "A strategy of the collocation study: sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for s1, "
+        "{text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES", group="Rarely used")
 
 
 class TextSettings(Section):
@@ -113,29 +117,34 @@ class TextSettings(Section):
 
     GROUP: ClassVar[Group] = "Text"
 
-    tokenizer: TokenizerName = key("Single words, or how words are joined into collocations.", "word")
+    tokenizer: TokenizerName = key(
+        "How text becomes tokens: single words (word), or words joined into collocations (gst, mst).", "word")
     collocations: str | None = key(
-        "The collocation table: what 'score' wrote, or the name of an installed one, such as 'en'. Required for any "
-        "tokenizer but word.", None, path=True, metavar="URL", named=True)
+        "The collocation table: a folder or URL that 'score' wrote, or the name of an installed table, such as en. gst "
+        "and mst need it.", None, path=True, metavar="URL", named=True)
     unknown_words: Policy = key(
-        "Unknown words: privatize, resample, mask, drop or keep. They are not in the vocabulary.", "resample",
-        metavar="HOW")
-    stop_words: Policy = key("Same for function words.", "privatize", metavar="HOW")
-    numbers: Policy = key("Same for numbers.", "resample", metavar="HOW")
-    contacts: Policy = key("Same for URLs, e-mail, handles.", "mask", metavar="HOW")
-    punctuation: Policy = key("Same for punctuation.", "keep", metavar="HOW")
-    other: Policy = key("Same for symbols and emoji. Also for control characters.", "drop", metavar="HOW")
-    layout: Literal["normalize", "keep"] = key("White space.", "normalize")
+        "What to do with words that the space does not know: resample, mask, drop or keep.", "resample", metavar="HOW")
+    stop_words: Policy = key(
+        "What to do with function words: privatize, resample, mask, drop or keep.", "privatize", metavar="HOW")
+    numbers: Policy = key("What to do with numbers: resample, mask, drop or keep.", "resample", metavar="HOW")
+    contacts: Policy = key(
+        "What to do with URLs, e-mail addresses and handles: resample, mask, drop or keep.", "mask", metavar="HOW")
+    punctuation: Policy = key("What to do with punctuation: resample, mask, drop or keep.", "keep", metavar="HOW")
+    other: Policy = key(
+        "What to do with symbols, emoji and control characters: resample, mask, drop or keep.", "drop", metavar="HOW")
+    layout: Literal["normalize", "keep"] = key(
+        "White space: single spaces (normalize), or the line breaks and spaces of the input (keep).", "normalize")
     case: Literal["lower", "restore"] = key(
-        "Lower case, or restore the capitals of the input (which discloses them).", "lower", start="restore")
+        "Capitals: lower case only (lower), or those of the input, which this discloses (restore).", "lower",
+        start="restore")
     hyphens: Hyphens = key(
-        "Whether a hyphen between letters splits words or joins them. Choose as for the text that the space was made "
-        "from.", "split", group="Rarely used")
+        "Read long-term as two words (split) or one (join). Choose as for the text that the space was made from.",
+        "split", group="Rarely used")
     markup: Markup = key(
-        "HTML: read tags as words, or strip them. words reads tags like any text, strip reads and "
-        "writes only the text.", "words", start="strip")
+        "HTML: read tags as text (words), or read and write only the text between them (strip).", "words",
+        start="strip")
     language: str | None = key(
-        "The language, as a code or English name: de, German. Default: that of the space, if recorded.", None,
+        "The language of the text, as a code or English name: de, German. Default: the language of the space.", None,
         metavar="LANGUAGE")
 
     def policy(self) -> TextPolicy:
@@ -151,12 +160,12 @@ class SpansSettings(Section):
     GROUP: ClassVar[Group] = "Names and other spans"
 
     find: list[str] = key(
-        "What finds spans: rules (phones, cards), names, presidio, MODULE:FUNCTION, terms:FILE. rules use "
-        "checksums; names are capitalized rare words; a file has one term per line. Repeatable.", [], metavar="NAME",
-        start=["rules", "names"])
+        "The recognizers of spans: rules, names, presidio, terms:FILE or MODULE:FUNCTION. A span is treated as a "
+        "whole. rules find phone, card and other numbers, names finds capitalized rare words, and a file of terms has "
+        "one per line. Repeatable.", [], metavar="NAME", start=["rules", "names"])
     treat: list[str] = key(
-        "How spans of a kind are written: mask or resample. other is every kind that is not named. Default: mask. "
-        "Repeatable.", [], metavar="KIND=HOW")
+        "How spans of a kind are written: mask or resample, as in phone=resample; the kind other is every kind not "
+        "given here. Default: mask. Repeatable.", [], metavar="KIND=HOW")
 
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
@@ -174,10 +183,10 @@ class KeySettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     path: str | None = key(
-        "The key file. Default: a key is made for this output.", None, path=True, metavar="PATH", often=True,
-        start="release.key")
-    environment: str | None = key("The environment variable that holds the key.", None, metavar="NAME")
-    test: bool = key("Use the published key: NOT PRIVATE.", default=False, group="Rarely used")
+        "The file with the secret key. Default: a new key for this output, which 'corpusveil key list' names.", None,
+        path=True, metavar="PATH", often=True, start="release.key")
+    environment: str | None = key("The environment variable that holds the secret key.", None, metavar="NAME")
+    test: bool = key("Use the published test key: the output is NOT PRIVATE.", default=False, group="Rarely used")
 
 
 class LedgerSettings(Section):
@@ -185,17 +194,19 @@ class LedgerSettings(Section):
 
     GROUP: ClassVar[Group] = "Ledger"
 
-    path: str | None = key("The URL of the budget ledger (confidential).", None, path=True, metavar="URL")
+    path: str | None = key(
+        "The folder or URL of the ledger of spending. It is as confidential as the input.", None, path=True,
+        metavar="URL")
     unit: list[str] = key(
-        "The privacy unit of {ledger.cap}: a column of strings or whole numbers, such as customer_id, or 'content' for "
-        "the text itself. An edited text is another unit. NAME=COLUMN if the ledger's unit has another name. "
-        "Repeatable: the cap holds for each.", [], metavar="COLUMN")
+        "The column that identifies the privacy unit of {ledger.cap}, such as customer_id; content: the text itself, "
+        "so that an edited text is another unit. NAME=COLUMN if the unit has another name in the ledger. Repeatable: "
+        "the cap holds for each.", [], metavar="COLUMN")
     cap: float | None = key(
-        "The most that a unit may spend, in nats of plain LDP, over all documents and releases in this ledger.", None,
-        gt=0, metavar="NATS")
+        "The most that a privacy unit may spend over all documents and releases in this ledger, in nats of plain LDP.",
+        None, gt=0, metavar="NATS")
     over_cap: OverCap = key(
-        "What becomes of units that would exceed {ledger.cap}: refuse the run, which names them in a private file, or "
-        "drop their documents. That a document is missing then discloses it.", "refuse", metavar="HOW")
+        "What to do if units would exceed {ledger.cap}: refuse the run and name them in a private file, or drop their "
+        "documents, which discloses that they are missing.", "refuse", metavar="HOW")
 
 
 class EngineSettings(Section):
@@ -204,12 +215,14 @@ class EngineSettings(Section):
     GROUP: ClassVar[Group] = "Engine"
 
     name: str = key(
-        "The engine, such as spark or beam; all write the same output.", "local", often=True,
+        "The engine that runs the work. All write the same output.", "local", often=True,
         choices="corpusveil.storage.engine:ENGINES.names")
-    workers: int | None = key("The number of processes. Default: 1 (local), all cores (Spark).", None, ge=1)
-    master: str | None = key("The Spark master.", None, metavar="URL")
+    workers: int | None = key("The number of processes. Default: 1 on local, all cores on spark.", None, ge=1)
+    master: str | None = key(
+        "The Spark master, such as local[4] or yarn. Default: the master of spark-submit, otherwise this machine.",
+        None, metavar="URL")
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, metavar="NAME")
-    options: list[str] = key("Options of the Beam runner.", [])
+    options: list[str] = key("An option of the Beam runner, such as --region=europe-west1. Repeatable.", [])
 
     def make(self) -> Engine:
         """Return the engine, ready to run."""
@@ -228,35 +241,38 @@ class OutputSettings(Section):
 
     GROUP: ClassVar[Group] = "Files"
 
-    path: str = key("The release: a new folder or URL.", path=True, metavar="URL", start="private")
+    path: str = key("The folder or URL of the release; it must be new.", path=True, metavar="URL", start="private")
     format: str = key(
-        "The format of the output, such as parquet, jsonl.zst or csv; same: that of the input.", "same",
+        "The format of the output; same: the format of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")
-    records: str | None = key("The private records. Default: <output>.records.", None, path=True, metavar="URL")
-    on_bad_rows: OnBadRows = key("Unreadable rows: refuse the input, or drop and count them.", "refuse", metavar="HOW")
+    records: str | None = key(
+        "The folder or URL of the private records. Default: <output>.records.", None, path=True, metavar="URL")
+    on_bad_rows: OnBadRows = key(
+        "What to do with rows that cannot be read: refuse the input, or drop and count them.", "refuse", metavar="HOW")
     duplicates: Duplicates = key(
-        "Equal texts with different ids: independent, same-noise, or drop all but the first. Noise is independent, or "
-        "the same for all.", "independent", group="How private", metavar="HOW")
-    accept_no_guarantee: bool = key("Accept a mechanism that has no guarantee.", default=False, group="Rarely used")
+        "What to do with equal texts under different ids: draw noise for each (independent) or the same noise for all "
+        "(same-noise), or drop all but the first.", "independent", group="How private", metavar="HOW")
+    accept_no_guarantee: bool = key(
+        "Release with a mechanism that has no privacy guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
-        "Split larger shards into tasks of this many rows, a multiple of 8192.", None, ge=1, group="Rarely used")
+        "Split larger shards into tasks of this many rows, a multiple of 8192. Default: as workers need.", None, ge=1,
+        group="Rarely used")
 
 
 class ScheduleSettings(Section):
     """Settings that only 'corpusveil schedule' reads."""
 
     settle: str = key(
-        "Shards that were written more recently wait for a later start: seconds, minutes, hours or days, such as 10m. "
-        "By the time that the store gives; for shards that are written in place.", "0s")
+        "Leave shards that changed within this time to a later start: seconds, minutes, hours or days, such as 10m. "
+        "For shards that other programs write in place.", "0s")
     left_out: Literal["fail", "warn"] = key(
-        "What a start does while files are left out that cannot be used: it fails, with status 2, or only names them.",
+        "What to do about files that cannot be used: release the others and fail with status 2, or only name them.",
         "fail")
     changed: Literal["release", "refuse"] = key(
-        "What a start does with a shard that has changed since its release: a further release, or it is left out.",
-        "release")
+        "What to do with a shard that changed after its release: release it again, or leave it out.", "release")
     metrics: str | None = key(
-        "Write the numbers of the last start to this file of its own, NAME.prom in the folder of a textfile collector, "
-        "for Prometheus. All users can read it.", None, path=True)
+        "Write the figures of the last start to this file for Prometheus: NAME.prom in the folder of a textfile "
+        "collector. All users can read it.", None, path=True)
 
     def settle_seconds(self) -> int:
         """Return ``settle`` in seconds."""

@@ -13,11 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import (
-    BadFileError,
-    BadValueError,
+    DataError,
     PackageError,
-    UnknownError,
-    UnsetError,
+    SettingError,
     UserError,
     nearest,
     unreadable,
@@ -71,7 +69,7 @@ class _Reading:
     def name(self, place: str) -> str:
         return place if "." in place else f"[{place}]"
 
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
         section, dot, name = place.partition(".")
         named = f"{section}.{_shown(name)}" if dot else self.name(place)
         given = "" if value is None else f" = {shown(value)}"
@@ -88,17 +86,17 @@ def read(file: str) -> Document:
     for section, given in data.items():
         if section not in Settings.model_fields:
             if not isinstance(given, dict):
-                raise UnknownError(
+                raise SettingError(
                     f"{file}, {_shown(section)}: this key has no section; put it below a "
                     f"section{elsewhere(section) or '.'}"
                 )
             if section in OF_EVALUATE["section"]:
                 raise PackageError(f"{file}, [{section}]: {MISSING}")
             near = nearest(section, Settings.model_fields) or "."
-            raise UnknownError(f"{file}, [{_shown(section)}]: there is no such section{near}")
+            raise SettingError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
     for place, sentence in rules.incomplete(written):
-        raise raised(place, sentence, caller, UnsetError)
+        raise raised(place, sentence, caller, SettingError)
     return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))), written)
 
 
@@ -109,13 +107,12 @@ def parsed(file: str) -> dict[str, Any]:
     except OSError as error:
         raise unreadable(file, error) from None
     except RecursionError:
-        raise BadFileError(f"{file}: lists are nested too deeply for a configuration; correct the file.") from None
+        raise DataError(f"{file}: lists are nested too deeply for a configuration; correct the file.") from None
     except ValueError as error:  # also invalid UTF-8, or a number of thousands of digits
-        raise BadFileError(f"{file}: this is not valid TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
+        raise DataError(f"{file}: this is not valid TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
 
 
 def _shown(name: str) -> str:
-    """Return the name of a section or key for a sentence."""
     return name if _BARE.fullmatch(name) else cut(json.dumps(name))
 
 
@@ -188,7 +185,6 @@ def template(kind: str) -> str:
 
 
 def _example(setting: Setting) -> str:
-    """Return the default of a key, or an example."""
     if setting.default not in (None, []):
         return value_of(setting.default)
     if setting.values:

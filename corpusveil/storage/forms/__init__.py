@@ -18,16 +18,15 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Codec, Separator
-from corpusveil.errors import BadFileError, BadRowError, ColumnError, UserError
+from corpusveil.errors import DataError, UserError
 from corpusveil.storage import files
-from corpusveil.storage.compression import Blocks, chunks
+from corpusveil.storage.compression import CHUNK_BYTES, Blocks, chunks
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns, cut
 from corpusveil.storage.values import refuse_unsaid
 
 MOST_LINE_BYTES = 256 << 20
 """Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
 hundred kilobytes of gzip can hold a line that fills any memory."""
-_RAW_BYTES = 4 << 20
 
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
 NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
@@ -64,7 +63,7 @@ def is_utf8(data: bytes) -> bool:
 
 def too_long(name: str, line: int) -> UserError:
     """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
-    return BadRowError(
+    return DataError(
         f"{name}, line {line:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read; split "
         "it, or fetch the file again if it should not have such a line."
     )
@@ -94,11 +93,11 @@ def unmarked(line: bytes, name: str) -> bytes:
     """Return the first line without its byte order mark. Raises UserError for what is no text in UTF-8."""
     for begin, what in _OTHER_FILES.items():
         if line.startswith(begin):
-            raise BadFileError(f"{name}: this is {what}.")
+            raise DataError(f"{name}: this is {what}.")
     if line[257:262] == b"ustar":
-        raise BadFileError(f"{name}: this is an archive of tar; unpack it.")
+        raise DataError(f"{name}: this is an archive of tar; unpack it.")
     if len(line) > 5 and any(not line[at::2].strip(b"\0") and 0 not in line[1 - at :: 2] for at in (0, 1)):
-        raise BadFileError(f"{name}: every second byte of the first line is zero: this is {_wide('UTF-16LE')}.")
+        raise DataError(f"{name}: every second byte of the first line is zero: this is {_wide('UTF-16LE')}.")
     return line.removeprefix(codecs.BOM_UTF8)
 
 
@@ -172,7 +171,7 @@ class Form(abc.ABC):
         kept = (columns.keep or (None,))[0]
         for option, column in (("id", columns.id), ("keep", kept)):
             if column is not None and not self.has_columns:
-                raise ColumnError(
+                raise DataError(
                     f"{option} {column}: plain text has no other columns; leave this out, or use a format that has "
                     "columns."
                 )
@@ -207,7 +206,7 @@ class Form(abc.ABC):
         """
 
     def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
-        """Raise ColumnError for kept values that the form has no words for."""
+        """Raise DataError for kept values that the form has no words for."""
         if self.lacks_nan:
             refuse_unsaid(columns.keep, kept, name)
 
@@ -244,7 +243,7 @@ class RenderedForm(Form, abc.ABC):
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         for piece in filter(files.size, pieces):  # one without rows is an empty file
             with files.open_read(piece) as file:
-                while data := file.read(_RAW_BYTES):
+                while data := file.read(CHUNK_BYTES):
                     sink.write(data)
             with files.open_read(piece) as file:
                 self.feed(file, piece, columns.text, digest)

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.display import several
-from corpusveil.errors import BadFileError, ColumnError, existing, is_name
+from corpusveil.errors import DataError, existing, is_name
 from corpusveil.storage.compression import CHUNK_BYTES, Unpacked
 from corpusveil.storage.forms import RECODE, RenderedForm, runs, unmarked
 from corpusveil.storage.rows import Batch, Columns
@@ -46,7 +46,6 @@ _MEND = (
 
 
 def _header(source: IO[bytes], name: str, separator: Separator) -> list[str]:
-    """Return the names of the columns, none of an empty file."""
     line = unmarked(source.readline(_MOST_ROW_BYTES), name)
     while line and not line.strip(b"\r\n"):
         line = source.readline(_MOST_ROW_BYTES)
@@ -54,12 +53,12 @@ def _header(source: IO[bytes], name: str, separator: Separator) -> list[str]:
         names = next(csv.reader([line.decode()], delimiter=MARKS[separator], strict=True), [])
     except (csv.Error, UnicodeDecodeError):
         refuse_separator(line.decode(errors="replace"), name, separator)
-        raise BadFileError(f"{name}: the first line, which names the columns, is not valid CSV: {_MEND}") from None
+        raise DataError(f"{name}: the first line, which names the columns, is not valid CSV: {_MEND}") from None
     return names
 
 
 def _sound(source: IO[bytes], name: str, separator: Separator) -> Iterator[bytes]:
-    """Yield the rest of a file, to the end of a line. Raises BadFileError where it is not certain where a row ends.
+    """Yield the rest of a file, to the end of a line. Raises DataError where it is not certain where a row ends.
 
     DuckDB takes a quote in a cell without quotes for a part of it, and so a text with escapes of another kind for
     several rows, whose cells would then be other columns'.
@@ -77,7 +76,7 @@ def _sound(source: IO[bytes], name: str, separator: Separator) -> Iterator[bytes
     rest += b"" if rest.endswith(b"\n") else b"\n"
     sound = _SOUND[separator].fullmatch(rest, 1)
     if sound is None:
-        raise BadFileError(f"{name}, line {line:,}: not valid CSV: {_MEND}")
+        raise DataError(f"{name}, line {line:,}: not valid CSV: {_MEND}")
     yield _lines(sound[0])
 
 
@@ -123,7 +122,7 @@ def _cells(
 ) -> Generator[pa.RecordBatch]:
     """Yield the cells at some places of all rows, as DuckDB's strict reader finds them, strings [N]; empty ones null.
 
-    In a file of one column a cell is null on a blank line, which is no row, and not in quotes. Raises BadFileError for
+    In a file of one column a cell is null on a blank line, which is no row, and not in quotes. Raises DataError for
     what is not CSV; DuckDB's messages quote rows, so only the number is taken from them.
     """
     import duckdb
@@ -149,15 +148,15 @@ def _cells(
             line = re.search(r"CSV Error on Line: (\d+)", str(error))
             where = f", row {line[1]}" if line else ""
         if where is not None:
-            raise BadFileError(f"{name}{where}: not valid CSV: {_MEND}")
+            raise DataError(f"{name}{where}: not valid CSV: {_MEND}")
 
 
 def refuse_separator(line: str, name: str, separator: Separator, column: str | None = None) -> None:
-    """Raise ColumnError if another separator than the given one parts a first line, or parts a column from others."""
+    """Raise DataError if another separator than the given one parts a first line, or parts a column from others."""
     for other, mark in MARKS.items():
         cells = [cell.strip().strip('"') for cell in line.split(mark)]
         if mark in line and other != separator and (MARKS[separator] not in line or column in cells):
-            raise ColumnError(
+            raise DataError(
                 f"{name}: the first line names {'no column' if column is None else f'no column {column!r}'} where a "
                 f"{separator} separates them, and it has {other}s; give the separator (separator {other}), or "
                 f"write the file with {separator}s."
@@ -168,11 +167,11 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
     """Return the places of the named columns. Raises UserError if one is not there, or there twice."""
     for column in columns.named:
         if header.count(column) > 1:
-            raise ColumnError(f"{name}: the first line names several columns {column!r}; rename them first.")
+            raise DataError(f"{name}: the first line names several columns {column!r}; rename them first.")
         if column not in header:
             refuse_separator(MARKS[columns.separator].join(header), name, columns.separator, column)
             if set(columns.named) & set(header):
-                raise ColumnError(f"{name}: the first line names no column {column!r}{existing(column, header)}")
+                raise DataError(f"{name}: the first line names no column {column!r}{existing(column, header)}")
             import difflib
 
             # This may be a row of a file without names: at most a cell is quoted that is almost the name asked for.
@@ -180,7 +179,7 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
             mend = "name one that it has as text, or add a first line of names."
             mend = f"did you mean {near[0]}?" if near else mend
             many = several(len(header), "field")
-            raise ColumnError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
+            raise DataError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
     return [header.index(column) for column in columns.named]
 
 

@@ -14,7 +14,7 @@ import orjson
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, ColumnError, existing
+from corpusveil.errors import DataError, existing
 from corpusveil.storage.compression import chunks
 from corpusveil.storage.forms import RECODE, ByteForm, is_utf8, split
 from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
@@ -33,9 +33,9 @@ def _value(row: Any, column: str) -> Any:
     try:
         return row[column]
     except KeyError:
-        raise ColumnError(f"has no column {column!r}{existing(column, row)}") from None
+        raise DataError(f"has no column {column!r}{existing(column, row)}") from None
     except (TypeError, IndexError):
-        raise BadFileError("not a JSON object; write an object on each line.") from None
+        raise DataError("not a JSON object; write an object on each line.") from None
 
 
 def _loaded(line: bytes) -> Any:
@@ -45,7 +45,7 @@ def _loaded(line: bytes) -> Any:
         if error.msg.startswith("Not enough memory"):  # of a sound line: nothing to mend, and nothing to leave out
             raise MemoryError from None
         other = "" if is_utf8(line) else f" {RECODE}"
-        raise BadFileError(
+        raise DataError(
             f"not valid JSON in UTF-8, or with a number beyond 64 bits; repair or remove the line.{other}"
         ) from None
 
@@ -59,11 +59,11 @@ def _kept(row: Any, line: bytes, columns: Columns) -> list[str]:
     values = [_value(row, column) for column in columns.keep]
     for column, value in zip(columns.keep, values, strict=True):
         if type(value) not in _SCALARS:
-            raise BadFileError(
+            raise DataError(
                 f"the kept column {column!r} has a list or an object; make it a string or a number, or leave it out."
             )
         if _could_be_rounded([value]) and isinstance(json.loads(line)[column], int):
-            raise BadFileError(f"the kept column {column!r} has an integer beyond 64 bits; make it a string.")
+            raise DataError(f"the kept column {column!r} has an integer beyond 64 bits; make it a string.")
     return [orjson.dumps(value).decode() for value in values]  # as str, because bytes of orjson keep 4 KB each
 
 
@@ -73,17 +73,15 @@ def _row(line: bytes, columns: Columns) -> tuple[str | None, str | int | None, l
         row = _loaded(line)
         text = _value(row, columns.text)
         if not isinstance(text, str | None):
-            raise BadFileError(f"column {columns.text!r} is not text; make it a string.")
+            raise DataError(f"column {columns.text!r} is not text; make it a string.")
         identity = None
         if columns.id is not None:
             identity = _value(row, columns.id)
             if not isinstance(identity, (str, int, type(None))) or isinstance(identity, bool):
-                raise BadFileError(
-                    f"the id column {columns.id!r} is neither a string nor a whole number; make it either."
-                )
+                raise DataError(f"the id column {columns.id!r} is neither a string nor a whole number; make it either.")
         return text, identity, _kept(row, line, columns)
     except RecursionError:
-        raise BadFileError("nested too deeply; repair or remove the line.") from None
+        raise DataError("nested too deeply; repair or remove the line.") from None
 
 
 def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Sequence[Any], list[list[str]]] | None:
@@ -174,7 +172,7 @@ class JsonLines(ByteForm):
             begin = begin.strip()
             if begin.startswith(b"[") or (begin == b"{" and lines[1:] and not lines[1].lstrip().startswith(b"{")):
                 what, mend = ("an array", ".[]") if begin != b"{" else ("an object over several lines", ".")
-                raise BadFileError(
+                raise DataError(
                     f"{name}: this file begins with {what}, and one object a line is read; convert it: "
                     f"jq -c '{mend}' OLD > NEW."
                 )
@@ -191,7 +189,7 @@ class JsonLines(ByteForm):
             for number, line in enumerate(documents, first):
                 try:
                     text, identity, values = _row(line, columns)
-                except (BadFileError, ColumnError) as error:
+                except DataError as error:
                     batch.bad.append(BadRow(number, str(error), type(error)))
                     continue
                 texts.append(text)

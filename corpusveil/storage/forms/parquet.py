@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadFileError, ColumnError, existing
+from corpusveil.errors import DataError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer, runs
 from corpusveil.storage.forms.jsonlines import Renderer
@@ -37,7 +37,7 @@ def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
         parquet = opened(file, _READ_BYTES)
         sizes = [parquet.metadata.row_group(group).num_rows for group in range(parquet.num_row_groups)]
     if sum(sizes) != parquet.metadata.num_rows or min(sizes, default=0) < 0:
-        raise BadFileError(_not_sound(name))
+        raise DataError(_not_sound(name))
     return parquet
 
 
@@ -50,17 +50,17 @@ def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
     for column in columns.named:
         if schema.names.count(column) != 1:
             if column in schema.names:
-                raise ColumnError(f"{name}: there are several columns {column!r}; rename them first.")
-            raise ColumnError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
+                raise DataError(f"{name}: there are several columns {column!r}; rename them first.")
+            raise DataError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
     text = schema.field(columns.text).type
     if not _is_text(text):
-        raise ColumnError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
+        raise DataError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")
     for column in columns.keep:
         require_kept(_plain_type(schema.field(column).type), f"{name}: {column}")
     if columns.id is not None:
         kind = schema.field(columns.id).type
         if not _is_text(kind) and not pa.types.is_integer(kind):
-            raise ColumnError(f"{name}: the id column {columns.id!r} is {kind}; make it a string or a whole number.")
+            raise DataError(f"{name}: the id column {columns.id!r} is {kind}; make it a string or a whole number.")
 
 
 def _plain_type(kind: pa.DataType) -> pa.DataType:
@@ -108,7 +108,6 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
 
 
 def _texts(rows: pa.RecordBatch, columns: Columns) -> pa.Array:
-    """Return the texts of rows as large_string."""
     return _plain(rows.column(columns.text)).cast(pa.large_string())
 
 
@@ -215,7 +214,7 @@ class Parquet(Form):
             at = batch.stop
             yield batch
         if at < stop:  # fewer rows than the file says, which nothing else would notice
-            raise BadFileError(_not_sound(name))
+            raise DataError(_not_sound(name))
 
     def writer(
         self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
@@ -227,7 +226,7 @@ class Parquet(Form):
         first, *others = parquet.schema_arrow.names
         columns = Columns(text, keep=tuple(others))
         if first != text or len(set(others)) < len(others):
-            raise BadFileError(_not_sound(name))
+            raise DataError(_not_sound(name))
         render = Renderer(columns)
         with sound(_not_sound(name)):
             for rows in parquet.iter_batches(_READ_ROWS, use_threads=False):

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget.budget import in_full
-from corpusveil.errors import BadValueError, UnknownError, UnsetError, listed, nearest
+from corpusveil.errors import SettingError, listed, nearest
 from corpusveil.passages.pieces import PERS
 
 NONE, TEST = "none", "the published test key"
@@ -63,21 +63,21 @@ class Requirement:
         """Return the requirement of ``nats<=14`` or ``per=document``. Raises UserError for any other text."""
         match = re.fullmatch(r"\s*([\w-]+)\s*(<=|=)\s*(.*\S)\s*", text)
         if match is None:
-            raise BadValueError(f"require = {text!r}: give a field and a value, as in 'nats<=14' or 'per=document'.")
+            raise SettingError(f"require = {text!r}: give a field and a value, as in 'nats<=14' or 'per=document'.")
         field, operator, value = match.groups()
         if field in _AMBIGUOUS:
-            raise BadValueError(f"require {field}: {_AMBIGUOUS[field]}.")
+            raise SettingError(f"require {field}: {_AMBIGUOUS[field]}.")
         if field not in FIELDS:
             near = nearest(field, FIELDS) or f"; there are {listed(FIELDS)}."
-            raise UnknownError(f"require {field}: there is no such field{near}")
+            raise SettingError(f"require {field}: there is no such field{near}")
         if (operator == "<=") != (field in OF):
             right = "<= and a number" if field in OF else "= and a name"
-            raise BadValueError(f"require = {text!r}: {field} takes {right}.")
+            raise SettingError(f"require = {text!r}: {field} takes {right}.")
         if field == "per" and value not in {"token", *PERS}:
-            raise BadValueError(f"require = {text!r}: choose one of token, {listed(PERS)}.")
+            raise SettingError(f"require = {text!r}: choose one of token, {listed(PERS)}.")
         most = number_of(value) if field in OF else None
         if field in OF and (most is None or most == math.inf):
-            raise BadValueError(f"require = {text!r}: give a number of nats.")
+            raise SettingError(f"require = {text!r}: give a number of nats.")
         return cls(field, value, most)
 
     def unmet(self, claims: Mapping[str, str]) -> str | None:
@@ -98,7 +98,7 @@ def requirements(texts: Iterable[str]) -> list[Requirement]:
     for number, what in OF.items():
         if number in named and what not in named:
             example = {"per": "document, sentence or token", "unit": "the column of a privacy unit"}[what]
-            raise UnsetError(f"require {number}: nats of what? Require {what}, too: {example}.")
+            raise SettingError(f"require {number}: nats of what? Require {what}, too: {example}.")
     return made
 
 

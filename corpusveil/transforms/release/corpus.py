@@ -10,9 +10,9 @@ from typing import Any
 
 from corpusveil.display import Card, Shown, several
 from corpusveil.errors import (
+    AddressError,
     CapError,
-    InUseError,
-    UnsetError,
+    SettingError,
     UserError,
     VersionError,
     changed_during_run,
@@ -193,7 +193,7 @@ class Run:
                 raise file_in_the_way(url)
         files.refuse_links(files.join(output, "data"), records.url, *map(records.address, _FOLDERS))
         if files.exists(page_of(output)) and records.read("run.json", Claim) is None:
-            raise InUseError(
+            raise AddressError(
                 f"{page_of(output)}: this file is where the page of this release would be, and is not of this run; "
                 "remove the file, or choose another output."
             )
@@ -343,7 +343,7 @@ class _Start:
 def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
     """Return the name of a corpus, by default that of its folder. Raises UserError for an empty name."""
     if name == "":
-        raise UnsetError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
+        raise SettingError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
     return name or folder_of(shards)
 
 
@@ -372,6 +372,8 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
             changed = [line for line in changed if line.startswith(cause)] or changed
         words = f"another configuration ({'; '.join(changed)})" if changed else WORDS[name]
-        raise InUseError(f"{records.url}: these records are of a run with {words}; repeat it or choose another output.")
+        raise AddressError(
+            f"{records.url}: these are records of a run with {words}; repeat it or choose another output."
+        )
     if goes_on:
         records.write("run.json", mine)

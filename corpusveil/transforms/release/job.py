@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 
 from corpusveil.display import several
-from corpusveil.errors import BadRowError, ChangedError, ChangedMeanwhileError, ColumnError, changed_during_run
+from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files
@@ -157,7 +157,7 @@ class ShardJob(Work[Shard]):
         types = shard.types()[: len(names)]
         for name, kind, other in zip(names, type_names(types), self.kept_types, strict=False):
             if kind != other:
-                raise ColumnError(
+                raise DataError(
                     f"{url}: column {name!r} is {kind}, and {other} in the first shard, so that nothing would "
                     "read the release as one table; write all shards with one type."
                 )
@@ -195,7 +195,7 @@ class ShardJob(Work[Shard]):
         for piece in task.pieces:
             record = self.records.read(f"shards/{piece.record_name}", Shard)
             if record is None or record.task != self._mark(piece):
-                raise ChangedMeanwhileError(
+                raise WorkError(
                     f"{self.records.url}: a piece of shard {piece.shard} belongs to another run; run the same "
                     "command again."
                 )
@@ -243,4 +243,4 @@ class _Progress:
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
     """Raise UserError if every row was left out as bad: then the call is wrong, not the rows."""
     if counts.bad_rows and not (counts.documents or counts.dropped or counts.without_text):
-        raise BadRowError(f"{task.url}: no row can be read, so none is dropped. {why}")
+        raise DataError(f"{task.url}: no row can be read, so none is dropped. {why}")

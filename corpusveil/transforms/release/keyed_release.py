@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from corpusveil.display import Shown
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.ledger.account import Account, Accounts
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.sampling.draws import DrawKey
@@ -102,7 +102,7 @@ class KeyedRelease(Shown):
     def draw_key(self, *, whole_corpus: bool) -> DrawKey:
         """Return the subkey of this release. Raises UserError as ``kernel`` does."""
         if self.duplicates == "drop" and not whole_corpus:
-            raise BadValueError(
+            raise SettingError(
                 "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
                 "remove copies beforehand."
             )

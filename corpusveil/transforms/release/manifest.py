@@ -15,7 +15,7 @@ from pydantic import Field
 
 import corpusveil
 from corpusveil.choices import OverCap
-from corpusveil.errors import BadRecordError, UnfinishedError, VersionError
+from corpusveil.errors import ArtifactError, VersionError, WorkError
 from corpusveil.ledger.caps import Spending
 from corpusveil.storage import files, formats
 from corpusveil.storage.records import Line, Record, Records, Shard, Totals
@@ -140,7 +140,7 @@ def read_manifest(output: str) -> dict[str, Any]:
         with contextlib.suppress(ValueError):  # of a number of thousands of digits
             manifest: dict[str, Any] = json.loads(data)
             return manifest
-    raise BadRecordError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
+    raise ArtifactError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
 
 
 def draft(release: AnyRelease, columns: Columns, spending: Spending | None = None) -> dict[str, Any]:
@@ -180,7 +180,7 @@ def write_manifest(
     for task in tasks:
         record = records.read(f"shards/{task.record_name}", Shard)
         if record is None or (record.release, record.task[0]) != mine:
-            raise UnfinishedError(
+            raise WorkError(
                 f"{records.url}: shard {task.shard} was not done by this release; run the same command again."
             )
         counts = Counts.of(record.counts, records.url)

@@ -7,7 +7,7 @@ from importlib import resources
 from typing import Any, NamedTuple
 
 from corpusveil.budget.budget import written
-from corpusveil.errors import BadRecordError
+from corpusveil.errors import ArtifactError
 from corpusveil.ledger.caps import cap_sentences
 from corpusveil.storage import files
 from corpusveil.transforms.release.manifest import read_manifest
@@ -37,7 +37,7 @@ def write_page(output: str) -> None:
     try:
         page = render("A privatized corpus, and what it guarantees", _intro(manifest), [*parts_of(manifest)])
     except (LookupError, TypeError, ValueError, AttributeError):
-        raise BadRecordError(f"{output}: the manifest is damaged; restore it from a copy of the release.") from None
+        raise ArtifactError(f"{output}: the manifest is damaged; restore it from a copy of the release.") from None
     files.write_bytes(page_of(output), page.encode())
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.display import Card, rounded_up
-from corpusveil.errors import BadValueError, ConflictError, MismatchError, not_a_choice, of_other_type
+from corpusveil.errors import SettingError, not_a_choice, of_other_type
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
@@ -61,7 +61,7 @@ class PassageRelease(KeyedRelease):
         if not isinstance(self.mechanism, PassageExchange):
             raise of_other_type("mechanism", self.mechanism, "cv.PassageExchange(cv.load_store(URL))")
         if not isinstance(self.key, Key):
-            raise MismatchError(
+            raise SettingError(
                 "key: this is no key; give cv.Key.load(PATH), of a file that 'corpusveil key new' makes."
             )
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
@@ -70,9 +70,9 @@ class PassageRelease(KeyedRelease):
                 raise not_a_choice(name, value, choices)
         if self.most_pieces is not None:
             if isinstance(self.most_pieces, bool) or not isinstance(self.most_pieces, int) or self.most_pieces < 1:
-                raise BadValueError(f"most_pieces = {self.most_pieces}: give a whole number from 1 on.")
+                raise SettingError(f"most_pieces = {self.most_pieces}: give a whole number from 1 on.")
             if self.per == "document":
-                raise ConflictError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
+                raise SettingError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
         self.mechanism.exchange(self.epsilon)
 
     def configuration(self) -> dict[str, Any]:
@@ -122,7 +122,6 @@ class PassageRelease(KeyedRelease):
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
-        """Yield the sentences of a table of promises that hold."""
         piece = self.mechanism.guarantee(self.epsilon)
         values = {
             "per": lambda: str(self.per),
@@ -183,7 +182,6 @@ class PassageRelease(KeyedRelease):
             )
 
     def card(self) -> Card:
-        """Return what decides the text, and what is in the clear."""
         exchange = self.mechanism.exchange(self.epsilon)
         return Card(
             f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",

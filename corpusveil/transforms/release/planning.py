@@ -20,7 +20,7 @@ import pyarrow as pa
 from corpusveil.arrays import Int64
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.display import Card, Shown, figure, several
-from corpusveil.errors import CapError, NotMadeError
+from corpusveil.errors import CapError, MissingError
 from corpusveil.ledger.account import Account, AccountPass
 from corpusveil.ledger.caps import Spending, refuse_over, work_folder
 from corpusveil.ledger.entries import SECRET, EntryStore
@@ -112,7 +112,6 @@ class Forecast(Shown):
         return [*lines, *self.choices]
 
     def card(self) -> Card:
-        """Return the forecast in words, for one process."""
         return Card("Plan of a release (private: figures of the corpus)", [("", self.lines(1))])
 
 
@@ -137,7 +136,7 @@ def forecast(run: Run) -> Forecast:
         job = dataclasses.replace(run, release=passing).job(shards, reads, writes)
         records = job.records
         secret = bytes(32)  # of a ledger that there is not; none is made
-        with contextlib.suppress(NotMadeError):
+        with contextlib.suppress(MissingError):
             secret = secret if spending is None else EntryStore.existing(spending.ledger).secret
         account = asked.with_secret(release.account(columns.text, whole_corpus=True), secret)
         noting = AccountPass(

@@ -17,10 +17,7 @@ from corpusveil.choices import DUPLICATES, Duplicates
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card
 from corpusveil.errors import (
-    BadValueError,
-    ConflictError,
-    MismatchError,
-    NoGuaranteeError,
+    SettingError,
     not_a_choice,
     of_other_type,
 )
@@ -76,13 +73,13 @@ class Release(KeyedRelease):
     def __post_init__(self) -> None:
         self._check_types()
         if not self.mechanism.private and not self.accept_no_guarantee:
-            raise NoGuaranteeError(
+            raise SettingError(
                 f"{self.mechanism.name} has no guarantee; choose another mechanism, or accept that with "
                 "accept_no_guarantee=True."
             )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "takes no" if self.policy.tokenizer == "word" else "needs a"
-            raise ConflictError(
+            raise SettingError(
                 f"tokenizer = {self.policy.tokenizer!r}: this tokenizer {need} collocation table (collocations)."
             )
         if self.duplicates not in DUPLICATES:
@@ -91,7 +88,7 @@ class Release(KeyedRelease):
         if language != self.policy.language:
             object.__setattr__(self, "policy", replace(self.policy, language=language))
         if self.collocations is not None and self.collocations.reading.language != language:
-            raise MismatchError(
+            raise SettingError(
                 f"language {language}: the text of the collocation table was read as "
                 f"{self.collocations.reading.language}; count and score with the same language as the space."
             )
@@ -99,18 +96,18 @@ class Release(KeyedRelease):
         read |= {} if self.collocations is None else {"collocation table": self.collocations.hyphens}
         for what, hyphens in read.items():
             if hyphens not in (None, self.policy.hyphens):
-                raise MismatchError(
+                raise SettingError(
                     f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {hyphens}; read the "
                     "documents in the same way."
                 )
         if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
-            raise MismatchError(
+            raise SettingError(
                 f"risk: it chose epsilon {in_full(self.risk.epsilon)} a token, but the budget is epsilon "
                 f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
                 "out."
             )
         if self.risk is not None and self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy):
-            raise MismatchError(
+            raise SettingError(
                 "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
                 "or choose it for these, with cv.release(risk=…, key=key)."
             )
@@ -129,7 +126,7 @@ class Release(KeyedRelease):
             value = getattr(self, name)
             if not isinstance(value, kind):
                 given = "this is missing" if value is None else f"this is of type {type(value).__name__}"
-                raise MismatchError(f"{name}: {given}; give {make}.")
+                raise SettingError(f"{name}: {given}; give {make}.")
         if not isinstance(self.collocations, (Collocations, NoneType)):
             raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
         if not isinstance(self.spans, (SpanPolicy, NoneType)):
@@ -143,12 +140,10 @@ class Release(KeyedRelease):
         known = None if self.spans is None else kinds(self.spans.find)
         if self.spans is not None and known is not None:
             for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
-                raise BadValueError(
-                    f"treat: {kind}: nothing finds spans of this kind; name {', '.join(sorted(known))}."
-                )
+                raise SettingError(f"treat: {kind}: nothing finds spans of this kind; name {', '.join(sorted(known))}.")
         language = self.policy.language
         if self.spans is not None and rule(language, "dotless_i"):
-            raise ConflictError(
+            raise SettingError(
                 f"language {language}: recognizers would see other letters than the text has; leave spans out."
             )
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.display import rounded_up
-from corpusveil.errors import ArtefactError, DataError, UnsetError
+from corpusveil.errors import ArtifactError, DataError, SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.grid import grid_value
 from corpusveil.spaces.risk_table import Recovered, RiskTable
@@ -95,22 +95,21 @@ def epsilon_at(mechanism: Mechanism, risk: float, policy: TextPolicy) -> Epsilon
 
 
 def _table_of(mechanism: Mechanism, policy: TextPolicy) -> list[Recovered]:
-    """Return what was recovered of a mechanism in its space, by text."""
     space, name = mechanism.space, mechanism.name
     table = RiskTable.read(space.risk) if space.risk else RiskTable(recovered=[])
     where = space.url or "this space"
     if table is None:
-        raise ArtefactError(f"{where}: its table of risk is damaged; copy the space again from an undamaged copy.")
+        raise ArtifactError(f"{where}: its table of risk is damaged; copy the space again from an undamaged copy.")
     texts = table.about(name, mechanism.parameters(), policy.stop_words)
     if not texts:
-        raise UnsetError(
+        raise SettingError(
             f"risk: the space {where} has no table of what readers recover of {name} with these parameters and stop "
             f"words ({policy.stop_words}); give an epsilon, or make a space with one by 'corpusveil evaluate risk'."
         )
     for each in texts:
         for epsilon, share, _ in each.points:
             if share < (stays := round(mechanism.retention(epsilon), DIGITS)):
-                raise ArtefactError(
+                raise ArtifactError(
                     f"{where}: its table of risk says that a reader recovers {share:.2%} of {each.text} at epsilon "
                     f"{epsilon:g}, and {stays:.2%} of words stay unchanged there; measure it again."
                 )

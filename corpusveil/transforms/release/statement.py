@@ -73,7 +73,6 @@ def settings_of(release: Stated, *, holds: bool) -> dict[str, Sequence[str]]:
 
 
 def _resampled(policy: TextPolicy) -> list[str]:
-    """Return the roles of tokens that are drawn from public counts."""
     return [name for name in ROLE_NAMES[1:] if getattr(policy, name) == "resample"]
 
 

@@ -11,12 +11,11 @@ from typing import Any
 
 from corpusveil.display import Card, Shown, rounded_up, several
 from corpusveil.errors import (
-    BadFileError,
-    BadValueError,
     ChangedError,
-    NotMadeError,
-    NotMetError,
-    ReleaseDiffersError,
+    DataError,
+    DiffersError,
+    MissingError,
+    SettingError,
 )
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address
@@ -67,15 +66,14 @@ class Verification(Shown):
     def require(self) -> None:
         """Raise WorkError if there is a difference, or a requirement is not met."""
         for sentences, kind, what, advice in (
-            (self.differences, ReleaseDiffersError, "difference", "get the release again"),
-            (self.unmet, NotMetError, "requirement", "do not use it"),
+            (self.differences, DiffersError, "difference", "get the release again"),
+            (self.unmet, DiffersError, "requirement", "do not use it"),
         ):
             if sentences:
                 more = f" ({several(len(sentences) - 1, f'more {what}')})" if sentences[1:] else ""
                 raise kind(f"{self.url}: {sentences[0]}{more}; {advice}.")
 
     def card(self) -> Card:
-        """Return the result in words."""
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
         cap = "no cap" if claims["cap"] == NONE else f"at most {claims['cap']} for a {claims['unit']}"
@@ -112,7 +110,7 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     require = [require] if isinstance(require, str) else list(require)
     wanted, digest = requirements(require), None if digest is None else digest.lower()
     if digest is not None and not re.fullmatch(r"[0-9a-f]{64}", digest):
-        raise BadValueError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
+        raise SettingError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
     if not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX)):
         return _verify_runs(url, digest, require)
     manifest = manifest_of(url)
@@ -173,9 +171,9 @@ def _verify_runs(url: str, digest: str | None, require: Sequence[str]) -> Verifi
 def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
     if posixpath.basename(release) == MANIFEST and files.is_file(release):
-        raise BadFileError(f"{release}: this is the manifest of a release; give the folder that it lies in.")
+        raise DataError(f"{release}: this is the manifest of a release; give the folder that it lies in.")
     if not files.is_file(files.join(release, MANIFEST)):
-        raise NotMadeError(
+        raise MissingError(
             f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "
             f"otherwise ask the sender for {MANIFEST}."
         )

@@ -11,7 +11,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil_evaluate.statistics.statistic import Figure, Reading, register
 from corpusveil_evaluate.utility.training_modes import SCORE_NAMES, Mode, Score
 
@@ -28,7 +28,7 @@ register("attribute, adaptive", group="attack")
 def relative_gain(U_p: float, U_o: float, P_p: float, P_o: float) -> float:
     """Return U_p / U_o - P_p / P_o: the share of utility kept minus that of the (adaptive) attacker's success."""
     if not (U_o > 0 and P_o > 0):
-        raise BadValueError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both; give numbers above 0.")
+        raise SettingError(f"U_o = {U_o}, P_o = {P_o}: relative gain divides by both; give numbers above 0.")
     return U_p / U_o - P_p / P_o
 
 

@@ -28,7 +28,7 @@ from scipy import stats
 
 from corpusveil.arrays import Float64, Int32
 from corpusveil.display import Card, Shown, figure
-from corpusveil.errors import ConflictError, DataError, NoGuaranteeError, ShapeError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.kernel.passage_kernel import BETWEEN
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import stop_words_of
@@ -147,14 +147,14 @@ def _texts(data: Any) -> list[str]:
 
 def _stated(release: AnyRelease) -> float:
     if (stated := release.guarantee().epsilon) is None:
-        raise NoGuaranteeError(f"{release.mechanism.name} has no guarantee, so there is nothing to refute.")
+        raise SettingError(f"{release.mechanism.name} has no guarantee, so there is nothing to refute.")
     return stated
 
 
 def _of_one_size(*columns: Any) -> list[list[str]]:
     texts = [_texts(column) for column in columns]
     if len({len(some) for some in texts}) > 1:
-        raise ShapeError(f"There are {' and '.join(f'{len(some):,}' for some in texts)} texts; give equal numbers.")
+        raise SettingError(f"There are {' and '.join(f'{len(some):,}' for some in texts)} texts; give equal numbers.")
     return texts
 
 
@@ -226,7 +226,7 @@ def _places_of_pieces(
 def _words(release: Any) -> tuple[Mechanism, float, Any]:
     """Return the mechanism, the epsilon of a word and which words are replaced, bool [V]."""
     if not isinstance(release, Release) or release.budget.per != "token" or release.collocations is not None:
-        raise ConflictError("An audit of words needs a release with a budget per token, without collocations.")
+        raise SettingError("An audit of words needs a release with a budget per token, without collocations.")
     space, policy = release.mechanism.space, release.policy
     stays = policy.stop_words != "privatize"
     drawn = ~stop_words_of(space, policy.language) if stays else np.ones(len(space), np.bool_)

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float64, Integers
 from corpusveil.budget import Budget
-from corpusveil.errors import DataError, NoClosedForm, ShapeError
+from corpusveil.errors import DataError, NoClosedForm, SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -123,7 +123,7 @@ class ContextAttacker:
     def attack(self, originals: Sequence[Integers], released: Sequence[Integers]) -> Recovery:
         """Attack documents, and count recovered words over the places where both are words of the space."""
         if [len(original) for original in originals] != [len(document) for document in released]:
-            raise ShapeError("The released documents differ in length from the originals; give both word by word.")
+            raise SettingError("The released documents differ in length from the originals; give both word by word.")
         (truth, ends), (seen, _) = _joined(originals), _joined(released)
         both = (truth >= 0) & (seen >= 0)
         if not both.any():
@@ -273,12 +273,12 @@ FROM_CONTEXT = register("words guessed from context", group="attack", of=KNOWN_W
     floor="a reader who guesses nothing and takes the released word", floor_from=RELEASED_WORD.name)  # fmt: skip
 
 
-def prior_by(language: KneserNey, space: Space, inputs: int | None = None) -> Prior:
+def prior_by(language: KneserNey, space: Space) -> Prior:
     """Return the frequencies of a space's words in the text of a language model; see ``smoothed``."""
     counts = language.vocabulary.counts
     assert counts is not None  # noqa: S101 - a model is made of counts
     known = np.append(counts, 0)[language.model.ids(space.vocabulary.words)].astype(np.float64)
-    return smoothed(known, float(counts.sum()), inputs)
+    return smoothed(known, float(counts.sum()))
 
 
 def attack_words(

@@ -22,7 +22,7 @@ from scipy import stats
 
 from corpusveil.arrays import Float64
 from corpusveil.display import Card, Shown
-from corpusveil.errors import BadValueError, DataError, NoClosedForm
+from corpusveil.errors import DataError, NoClosedForm, SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.sampling.draws import DrawKey, Draws
@@ -144,9 +144,9 @@ def audit(
         draws = DRAWS_OF_LARGE if isinstance(mechanism, OnVectors) and mechanism.space.vectors.size > LARGE else DRAWS
     for name, value, least in (("draws", draws, 1000), ("pairs", pairs, 1), ("words", words, 2)):
         if value < least:
-            raise BadValueError(f"{name} = {value}: give at least {least:,}.")
+            raise SettingError(f"{name} = {value}: give at least {least:,}.")
     if not 0 < level < 1:
-        raise BadValueError(f"level = {level}: give a number between 0 and 1.")
+        raise SettingError(f"level = {level}: give a number between 0 and 1.")
     key = key or Key.generate()
     guarantee = mechanism.guarantee(epsilon)
     checked = "claim" if claim or guarantee.epsilon is None else "guarantee"

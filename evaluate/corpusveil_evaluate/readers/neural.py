@@ -15,24 +15,23 @@ import functools
 import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
-from corpusveil.budget import Budget
-from corpusveil.errors import ConflictError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights, stop_words_of
+from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import PUNCTUATION
-from corpusveil.text.policy import DEFAULT, TextPolicy
+from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import Tokens
-from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool, load_causal
+from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
 from corpusveil_evaluate.readers.ngrams.context_risk import TextReader, TextShares
-from corpusveil_evaluate.readers.ngrams.denoise import CUT, MEMORY, THOROUGH, Denoiser, Reader, places_of
+from corpusveil_evaluate.readers.ngrams.denoise import CUT, MEMORY, Reader
 from corpusveil_evaluate.readers.ngrams.lattice import search_runs
 from corpusveil_evaluate.readers.ngrams.lattice_room import room
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
@@ -217,34 +216,6 @@ def places_seen(
     return texts
 
 
-@dataclass(frozen=True, slots=True)
-class NeuralDenoiser(Denoiser):
-    """Writes the text that the reader with a causal model takes for the original, and reads the release alone."""
-
-    causal: CausalModel | None = field(default=None, kw_only=True)
-
-    def guesses(self, reader: Any, tokens: Tokens, replaced: Bool, kept: Bool) -> Int32:
-        """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
-        index, offsets = places_of(tokens, replaced | kept)
-        documents = np.searchsorted(np.append(index, len(tokens))[offsets], tokens.offsets)
-        out, keeps = np.maximum(tokens.ids, 0).astype(np.int32), self.policy.stop_words == "keep"
-        stops = stop_words_of(self.mechanism.space, self.policy.language) if keeps else None
-        law = Candidates(self.mechanism, reader.shares, min(WIDTH, reader.shares.size), CUT, stops, once=True)
-        forms = forms_of(self.causal or load_causal(), self.mechanism.space, reader.shares.tobytes())
-        seen = Seen(tokens, index, offsets, documents)
-        texts = places_seen(forms, reader, self.model, seen, out[index], law, self.budget.epsilon)
-        found = zip(texts, masses(forms, texts), strict=True)
-        out[index] = [place.words[mass.argmax()] for of in found for place, mass in zip(*of, strict=True)]
-        return out
-
-
-def neural_text(
-    mechanism: Mechanism, epsilon: float, model: LanguageModel, texts: Sequence[str], policy: TextPolicy = DEFAULT
-) -> list[str]:
-    """Return what the reader with SmolLM2-135M writes for released texts, at an epsilon of a word."""
-    return NeuralDenoiser(mechanism, Budget(epsilon), policy, model, THOROUGH).readable(texts)
-
-
 class NeuralReader(TextReader):
     """Reads public texts that a mechanism released, with a causal model as well."""
 
@@ -253,7 +224,7 @@ class NeuralReader(TextReader):
         registers: Sequence[str] = (),
     ) -> None:  # fmt: skip
         if policy.stop_words not in ("privatize", "keep"):
-            raise ConflictError(f"stop_words = {policy.stop_words!r}: this reader reads releases that show them.")
+            raise SettingError(f"stop_words = {policy.stop_words!r}: this reader reads releases that show them.")
         weights = content_weights(mechanism.space, policy.language)
         super().__init__(mechanism, model, texts, policy, weights, registers)
         self.forms = forms_of(causal, mechanism.space, self._reader.shares.tobytes())

@@ -10,22 +10,17 @@ from typing import Any, TypedDict, Unpack
 from corpusveil.choices import Separator
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import (
-    BadRowError,
-    BadTypeError,
-    ColumnError,
+    AddressError,
     DataError,
-    OverlapError,
-    ShapeError,
-    UnsetError,
+    SettingError,
 )
 from corpusveil.passages.store import Store
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.watch import Watch
-from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.inputs import Address, lies_in_input
+from corpusveil.storage.inputs import Address
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
@@ -33,6 +28,7 @@ from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.verification import verify
 from corpusveil_evaluate.matching import Matched, match, spread
+from corpusveil_evaluate.output_folders import check_folder, lies_in_input
 from corpusveil_evaluate.report.evaluate_release import evaluate_release as evaluate_matched
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
@@ -52,11 +48,11 @@ def run(settings: Settings, watch: Watch | None = None) -> Findings:
     private = asked.private or ("" if output is None else output.path)
     for name, value in (("original", originals), ("private", private), ("path", path := asked.path or "")):
         if not value:
-            raise UnsetError(f"evaluate.{name}: this setting is missing; add it.")
+            raise SettingError(f"evaluate.{name}: this setting is missing; add it.")
     for folder in (*originals, private):
         if lies_in_input(path, folder, REPORTS):
-            raise OverlapError(f"{path}: this is in {folder}, which the report is not part of; choose another folder.")
-    files.check_folder(path)  # report an unwritable output now, not after all the work
+            raise AddressError(f"{path}: this is in {folder}, which the report is not part of; choose another folder.")
+    check_folder(path)  # report an unwritable output now, not after all the work
     findings = _of_files(originals, private, Question.opened(settings))
     for line in (findings.publishable() if asked.publishable else findings).lines():
         watch.say(line)
@@ -77,7 +73,6 @@ class Asked(TypedDict, total=False):
     models: Sequence[str]
     seeds: int
     documents: int
-    corpus: str | None
     counts: Address | None
     separator: Separator
 
@@ -92,7 +87,6 @@ def evaluate_release(
     collocations: Collocations | None = None,
     encoder: Encoder | None = None,
     vectors: Vectors | None = None,
-    keys: Sequence[Key] = (),
     **asked: Unpack[Asked],
 ) -> Findings:
     """Compare a release with its original: return what it discloses, and how useful it still is.
@@ -101,12 +95,12 @@ def evaluate_release(
     memory: lists, columns or frames as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or
     without it by position. ``release`` is the release that made the texts. It supplies its ``space`` and
     ``collocations`` or its ``store``, and for texts in memory its guarantee; a release in files has a manifest.
-    ``encoder`` or ``vectors`` measure similarity of meaning. ``keys`` are leaked keys.
+    ``encoder`` or ``vectors`` measure similarity of meaning.
 
     ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
     and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
-    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``corpus``,
-    ``counts``, ``separator``.
+    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``counts``,
+    ``separator``.
 
     The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
     UserError if originals, private texts, manifest and space do not fit.
@@ -116,10 +110,10 @@ def evaluate_release(
     elif release is not None:
         space, collocations = space or release.mechanism.space, collocations or release.collocations
     opened: dict[str, Any] = {"encoder": encoder, "vectors": vectors}
-    question = Question.of(space=space, store=store, collocations=collocations, keys=keys, **opened, **asked)
+    question = Question.of(space=space, store=store, collocations=collocations, **opened, **asked)
     in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
     if any(in_files) and not all(in_files):
-        raise BadTypeError(
+        raise SettingError(
             "original and private: only one of them is an address; give two addresses, or two collections of texts."
         )
     if all(in_files):
@@ -134,7 +128,7 @@ def _of_files(originals: Sequence[str], private: str, question: Question) -> Fin
     manifest = _manifest(private)
     matched = match(
         originals, [private], text=asked.text or "text", private_text=asked.private_text, id=asked.id,
-        columns=question.columns, most=asked.documents, corpus=asked.corpus,
+        columns=question.columns, most=asked.documents,
         separator=asked.separator or "comma",
     )  # fmt: skip
     return evaluate_matched(matched, manifest, question)
@@ -155,12 +149,12 @@ def _matched(original: Any, private: Any, text: str, question: Question) -> Matc
     ids: Sequence[Any] = range(len(before)) if id is None else _column(original, text, id)
     others: Sequence[Any] = range(len(after)) if id is None else _column(private, private_text, id)
     if id is None and len(before) != len(after):
-        raise ShapeError(
+        raise SettingError(
             f"original and private: there are {len(before):,} and {len(after):,} texts; give equal numbers, or "
             "an id column."
         )
     if len(set(ids)) < len(ids) or len(set(others)) < len(others):
-        raise BadRowError(f"{id}: two documents have the same id; name a column that identifies them.")
+        raise DataError(f"{id}: two documents have the same id; name a column that identifies them.")
     made: Mapping[Any, str | None] = dict(zip(others, after, strict=True))
     chosen = spread(len(before), question.asked.documents)
     rows = [row for row in chosen if before[row] is not None and made.get(ids[row]) is not None]
@@ -170,7 +164,6 @@ def _matched(original: Any, private: Any, text: str, question: Question) -> Matc
     return Matched(
         [str(before[row]) for row in rows], [str(made[ids[row]]) for row in rows], len(before),
         {name: [column[row] for row in rows] for name, column in values.items()}, len(chosen),
-        ids=None if id is None else [ids[row] for row in rows],
     )  # fmt: skip
 
 
@@ -183,7 +176,7 @@ def _column(data: Any, text: str, name: str) -> list[Any]:
     """Return another column of a frame. Raises UserError if there is no such column."""
     column = frame_of(data, text).column
     if column is None:
-        raise ColumnError(
+        raise DataError(
             f"{name!r} names a column, and these texts have no columns; give a frame, or leave this column out."
         )
     values = column(name)

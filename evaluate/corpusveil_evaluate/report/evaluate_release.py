@@ -1,7 +1,7 @@
 """The comparison of a release with its original: what is unchanged, what can be guessed, what a model learns.
 
 Everything is computed from the documents of ``match``, an even sample if there are many. With the release's space, its
-mechanism is evaluated as well, and keys are tried.
+mechanism is evaluated as well.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import ConflictError, DataError, MismatchError, NotMadeError, UserError
+from corpusveil.errors import DataError, SettingError, UserError
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.passage_release import NO_AUTHOR
-from corpusveil.transforms.release.release import Release
 from corpusveil.waiting import reached, waiting
 from corpusveil_evaluate.attacks.attribute_inference import Readable
-from corpusveil_evaluate.attacks.leaked_keys import replay_keys
 from corpusveil_evaluate.attacks.picked_texts import PICKED, texts_picked
 from corpusveil_evaluate.attacks.word_attacks import attack_words
 from corpusveil_evaluate.matching import Matched
@@ -67,7 +65,7 @@ def evaluate_release(
     began = time.monotonic()
     _check(manifest, question)
     passages = by_passages(manifest)
-    given, own = matched, manifest  # as they are, for keys to be replayed on
+    own = manifest
     matched, manifest = without_markup(matched, manifest)
     if not count_words(matched.originals)[1]:
         raise DataError("The originals have no words, so there is nothing to measure; give texts with words.")
@@ -105,11 +103,6 @@ def evaluate_release(
             language, epsilon_given=manifest["configuration"]["budget"]["per"] == "token",
             model_public=asked.counts is not None, public=model_of_space(question.space),
         )  # fmt: skip
-        release, untried = _replayable(given, own, question)
-        notes += untried
-        if release is not None:
-            reached("leaked keys")
-            measures += replay_keys(given, own, release, question.keys, language)
     measures += [*of_measures(measures)]
     source = "every second original, and measured on the rest" if asked.counts is None else "public counts"
     (counted if asked.counts is None else notes).append(
@@ -131,17 +124,10 @@ def evaluate_release(
 
 
 def _check(manifest: Mapping[str, Any] | None, question: Question) -> None:
-    if manifest is None and question.keys:
-        raise NotMadeError(
-            "A leaked key is replayed with the settings in a manifest, and these private texts have no manifest; give "
-            "the folder of a release."
-        )
-    if question.keys and by_passages(manifest):
-        raise ConflictError("Leaked keys are replayed on releases by words, and this is by passages; leave them out.")
     opened = {"space": question.space, "store": question.store, "collocations": question.collocations}
     for name, artefact in opened.items():
         if manifest is not None and artefact is not None and manifest["configuration"].get(name) != artefact.digest:
-            raise MismatchError(
+            raise SettingError(
                 f"{name}: this is not the {name} of the release (its digest differs); give the {name} of the release."
             )
 
@@ -172,24 +158,10 @@ def _reader(
         return None, [f"Attackers of the attribute did not denoise first: {error}"]
 
 
-def _replayable(matched: Matched, manifest: Mapping[str, Any], question: Question) -> tuple[Release | None, list[str]]:
-    """Return the release on which keys are tried, None if that is impossible; and why."""
-    if not (matched.places or matched.ids):
-        return None, []
-    if lacks_collocations(manifest, question):
-        return None, ["Keys were not tried: this needs the release's collocations."]
-    if "spans" in manifest["configuration"]:
-        return None, ["Keys were not tried: this needs what recognized the release's spans."]
-    release = release_of(manifest, question)
-    if release.digest != manifest.get("release"):
-        return None, ["Keys were not tried: this version of corpusveil would make a release other than the manifest's."]
-    return release, []
-
-
 def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Question) -> Pairs | None:
     """Return words beside what they became; None without the manifest of a release of words and its space.
 
-    Raises MismatchError if these cannot be the originals of the release.
+    Raises SettingError if these cannot be the originals of the release.
     """
     if manifest is None or question.space is None or by_passages(manifest):
         return None
@@ -218,7 +190,7 @@ def _picked(matched: Matched, manifest: Mapping[str, Any], question: Question) -
         return [], ["Nobody picked originals from a list: this needs the release's store."]
     found = texts_picked(passage_release_of(manifest, question.store), matched.originals, matched.privates)
     if 2 * found.unread > found.candidates:
-        raise MismatchError(
+        raise SettingError(
             "Most private texts are not made of as many pieces of the store as their originals have: these are not the "
             "originals of this release. Give the original itself, with the id column of the release."
         )

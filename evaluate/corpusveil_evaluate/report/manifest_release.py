@@ -10,7 +10,7 @@ import numpy as np
 
 from corpusveil.budget import Budget
 from corpusveil.choices import Duplicates
-from corpusveil.errors import BadRecordError, MismatchError
+from corpusveil.errors import ArtifactError, SettingError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import Store
@@ -36,7 +36,7 @@ def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
     try:
         return make(parameters.pop("name"), space, **parameters)
     except (TypeError, ValueError):
-        raise BadRecordError(DAMAGED) from None
+        raise ArtifactError(DAMAGED) from None
 
 
 def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
@@ -48,7 +48,7 @@ def release_of(manifest: Mapping[str, Any], question: Question) -> Release:
         budget = Budget(**configuration["budget"])
         policy = TextPolicy(**configuration["text"])
     except (TypeError, ValueError):
-        raise BadRecordError(DAMAGED) from None
+        raise ArtifactError(DAMAGED) from None
     chosen = mechanism_of(manifest, question.space)
     key = Key.generate()  # its outputs are measured, never released
     return Release(
@@ -78,7 +78,7 @@ def passage_release_of(manifest: Mapping[str, Any], store: Store) -> PassageRele
             accept_overlap=True,
         )  # fmt: skip
     except (KeyError, TypeError, ValueError):
-        raise BadRecordError(DAMAGED) from None
+        raise ArtifactError(DAMAGED) from None
 
 
 def stated_release(manifest: Mapping[str, Any], store: Store | None, space: Space | None) -> AnyRelease:
@@ -89,7 +89,7 @@ def stated_release(manifest: Mapping[str, Any], store: Store | None, space: Spac
     made = manifest["configuration"]
     name, public = ("store", store) if by_passages(manifest) else ("space", space)
     if public is None or public.digest != made[name]:
-        raise MismatchError(f"{name}: give the {name} that the release was made with ({str(made[name])[:12]}).")
+        raise SettingError(f"{name}: give the {name} that the release was made with ({str(made[name])[:12]}).")
     if store is None or name == "space":
         return release_of(manifest, Question(space=space))
     return passage_release_of(manifest, store)

@@ -10,11 +10,10 @@ from typing import Any, Self
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import BadValueError, ConflictError, UnsetError, UserError
+from corpusveil.errors import SettingError, UserError
 from corpusveil.passages.store import Store, load_store
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.faults import validated
-from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
@@ -26,7 +25,7 @@ from corpusveil_evaluate.utility.text_classifiers import Model, model_of, sklear
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """The settings ``asked``, and opened artifacts, of which ``keys`` are leaked or guessed keys.
+    """The settings ``asked``, and opened artifacts.
 
     Raises UserError for what cannot be done, before anything is measured.
     """
@@ -37,17 +36,16 @@ class Question:
     collocations: Collocations | None = None
     encoder: Encoder | None = None
     vectors: Vectors | None = None
-    keys: tuple[Key, ...] = ()
 
     @classmethod
-    def of(cls, *, keys: Sequence[Key] = (), **given: Any) -> Self:
+    def of(cls, **given: Any) -> Self:
         """Return a question from opened artifacts and keys of ``[evaluate]``. Raises UserError for a wrong one."""
         opened = {name: given.pop(name, None) for name in ("space", "store", "collocations", "encoder", "vectors")}
         if opened["space"] is None and opened["store"] is not None:
             opened["space"] = opened["store"].space
         asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
         settings = validated({"evaluate": asked}, _Arguments())
-        return cls(needed(settings.section(EvaluateSettings), "evaluate"), keys=tuple(keys), **opened)
+        return cls(needed(settings.section(EvaluateSettings), "evaluate"), **opened)
 
     @classmethod
     def opened(cls, settings: Settings) -> Self:
@@ -55,7 +53,7 @@ class Question:
         asked = needed(settings.section(EvaluateSettings), "evaluate")
         given, table = {}, asked.collocations or settings.text.collocations
         if (of := settings.corpus) is not None:
-            given = {"text": of.text, "separator": of.separator, "corpus": of.name}
+            given = {"text": of.text, "separator": of.separator}
         space = None if settings.space is None else load_space(settings.space.path)
         store = None if settings.store is None else load_store(settings.store.path, space=space)
         return cls(
@@ -65,15 +63,12 @@ class Question:
             None if table is None else load_collocations(table),
             None if asked.encoder is None else SentenceEncoder(asked.encoder),
             None if asked.vectors is None else read_vectors(asked.vectors),
-            tuple(Key.load(path) for path in asked.leaked_keys),
         )
 
     def __post_init__(self) -> None:
         asked = self.asked
         if self.encoder is not None and self.vectors is not None:
-            raise ConflictError("Similarity is measured by an encoder or by vectors; leave either out.")
-        if self.keys and self.space is None:
-            raise UnsetError("A leaked key needs the space of the release; add it (space).")
+            raise SettingError("Similarity is measured by an encoder or by vectors; leave either out.")
         for name in self.models:
             model_of(name, self.space)
         if asked.counts is not None:
@@ -114,7 +109,7 @@ class _Arguments:
     def name(self, place: str) -> str:
         return place.rpartition(".")[2]
 
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = BadValueError) -> UserError:
+    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
         given = "" if value is None else f" = {value!r}"
         named = f"{self.name(place)}{given}: " if "." in place else ""
         return kind(f"{named}{sentence.replace('this key', 'this argument')}{'' if sentence.endswith('?') else '.'}")

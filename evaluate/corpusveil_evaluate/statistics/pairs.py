@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.errors import MismatchError, NoClosedForm
+from corpusveil.errors import NoClosedForm, SettingError
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.kernel.prepared import prepare
 from corpusveil.text.classes import SPAN, WORD
@@ -49,7 +49,7 @@ class Pairs:
         return (float((~self.same[wanted]).mean()) if count else 0.0), count
 
     def check(self, kernel: Kernel) -> None:
-        """Raise MismatchError if more or fewer words are unchanged than the law of the mechanism and chance explain."""
+        """Raise SettingError if more or fewer words are unchanged than the law of the mechanism and chance explain."""
         if not self.replaced.size or kernel.budget.per != "token":
             return
         sampled = np.random.default_rng(0).choice(self.replaced, min(_SAMPLED, self.replaced.size))
@@ -64,7 +64,7 @@ class Pairs:
         errors = float(beyond @ beyond) / self.stayed.size**2, float(law.var()) / law.size
         error = max(sum(errors), expected * (1 - expected) / self.stayed.size) ** 0.5
         if abs(measured - expected) > _ERRORS * error:
-            raise MismatchError(
+            raise SettingError(
                 f"{measured:.1%} of {self.stayed.size:,} replaced words are unchanged, and the release says "
                 f"{expected:.1%} (± {error:.1%}): these private texts are not what this release made of these "
                 "originals. Give the original itself, with the id column of the release."

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import NoClosedForm, ShapeError
+from corpusveil.errors import NoClosedForm, SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -72,7 +72,7 @@ def word_statistics(
     """
     epsilon = check_epsilon(epsilon)
     if runs < 1 or np.ndim(words) != 1 or not np.size(words):
-        raise ShapeError(f"runs = {runs}, {np.size(words)} words: give at least one of each, and the words as one row.")
+        raise SettingError(f"runs = {runs}, {np.size(words)} words: give at least one of each, and words in one row.")
     ids = np.asarray(words)
     for end in (ids.min(), ids.max()):
         mechanism.check_id(int(end))

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.errors import UnfinishedError, UserError, WorkError
+from corpusveil.errors import UserError, WorkError
 from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.records import Failed
@@ -227,7 +227,7 @@ def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: St
     """
     if len({cell.record_name for cell in cells}) < len(cells):
         message = "two cells of the study are the same"
-        raise UnfinishedError(message)
+        raise WorkError(message)
     mixed = sorted(cells, key=lambda cell: mark_of(cell.record_name))
     failed: tuple[str, ...] = ()
     try:

@@ -13,7 +13,7 @@ from corpusveil.budget import Budget
 from corpusveil.choices import STRATEGIES
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import UnsetError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.search.neighbors import neighbors
 from corpusveil.text.policy import TextPolicy
@@ -169,7 +169,7 @@ class Collocated(Study):
 def _average(name: str, grid: CollocationGrid) -> float:
     """Return the average words of a data set's texts. Raises UserError if the grid has no such number."""
     if name not in grid.average_words:
-        raise UnsetError(
+        raise SettingError(
             f"average_words.{name}: the grid has no such number; add it to the configuration of the study, from public "
             "knowledge."
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import UnsetError
+from corpusveil.errors import SettingError
 from corpusveil.storage.engine import ENGINES
 
 if TYPE_CHECKING:
@@ -73,11 +73,11 @@ def study(
             print(f"{known}: {find(known).paper}")
         return
     if name is None:
-        raise UnsetError("The study is missing; 'corpusveil evaluate study --list' names the studies.")
+        raise SettingError("The study is missing; 'corpusveil evaluate study --list' names the studies.")
     chosen = find(name)
     grid = read_grid(chosen, quick=quick, file=config)
     if output is None:
-        raise UnsetError("--output is missing; name a folder for cells, tables and page.")
+        raise SettingError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = EngineSettings(name=engine, workers=workers, master=master).make()
     watch = Terminal(progress).stage

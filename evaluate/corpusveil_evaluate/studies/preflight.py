@@ -9,14 +9,12 @@ from typing import Any
 
 from corpusveil.errors import (
     AddressError,
-    BadValueError,
-    ConflictError,
-    MismatchError,
-    NoFileError,
-    OverlapError,
+    MissingError,
+    SettingError,
 )
 from corpusveil.storage import files
-from corpusveil.storage.inputs import find_shards, lies_in_input
+from corpusveil.storage.inputs import find_shards
+from corpusveil_evaluate.output_folders import lies_in_input
 from corpusveil_evaluate.studies.cells import Cell
 from corpusveil_evaluate.studies.retrieval.trec import NO_JUDGMENTS, read_qrels, read_queries
 from corpusveil_evaluate.studies.search_collections import BUNDLED, JUDGED, is_judged
@@ -54,15 +52,15 @@ def check_sources(study: Study, data: StudyData) -> None:
     sources, needs = data.sources, data.needs
     for name in study.no_use_for:
         if getattr(sources, name) != getattr(Sources(), name):
-            raise ConflictError(f"{name}: the study {study.name} does not use it; leave it out.")
+            raise SettingError(f"{name}: the study {study.name} does not use it; leave it out.")
     if sources.corpus and sources.vectors and not needs.counts:
-        raise ConflictError("corpus: vectors are given, so this study learns nothing from a corpus; leave either out.")
+        raise SettingError("corpus: vectors are given, so this study learns nothing from a corpus; leave either out.")
     if len(sources.vectors) > 1 and all(word.embeddings == 1 and word.dimensions is None for word in needs.words):
-        raise ConflictError(f"vectors: the study {study.name} has a single embedding; give one file.")
+        raise SettingError(f"vectors: the study {study.name} has a single embedding; give one file.")
     for name in ("data", "collection", "queries", "qrels"):
         url = getattr(sources, name)
         if url is not None and not files.exists(url):
-            raise NoFileError(f"{name} {url}: there is nothing here.")
+            raise MissingError(f"{name} {url}: there is nothing here.")
     if sources.data is not None and (files.info(sources.data) or {}).get("type") != "directory":
         raise AddressError(f"data {sources.data}: this is a file; name the folder that contains it.")
     if sources.corpus:
@@ -72,10 +70,10 @@ def check_sources(study: Study, data: StudyData) -> None:
         assert sources.queries is not None  # noqa: S101 - is_judged
         assert sources.qrels is not None  # noqa: S101 - is_judged
         if not read_queries(sources.queries).keys() & read_qrels(sources.qrels).keys():
-            raise MismatchError(NO_JUDGMENTS)
+            raise SettingError(NO_JUDGMENTS)
     if "model" not in study.no_use_for:
         if sources.model not in ("tfidf", "vectors"):
-            raise BadValueError(f"model {sources.model}: choose tfidf or vectors.")
+            raise SettingError(f"model {sources.model}: choose tfidf or vectors.")
         sklearn()
     if sources.encoder is not None:
         _ = data.encoder  # reads the model
@@ -85,7 +83,7 @@ def _refuse_inside(output: str, inputs: Sequence[str]) -> None:
     """Raise UserError if the output would be read as an input: it is inside the input, or a glob matches it."""
     for url in inputs:
         if lies_in_input(output, url, ("study.json",)):
-            raise OverlapError(f"output {output}: this is in {url}, which is read; choose another folder.")
+            raise AddressError(f"output {output}: this is in {url}, which is read; choose another folder.")
 
 
 def check_sets(cells: Sequence[Cell], grid: Grid, data: StudyData) -> None:

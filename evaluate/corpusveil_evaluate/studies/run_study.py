@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.errors import UnfinishedError
+from corpusveil.errors import WorkError
 from corpusveil.storage import disk, files, lease
 from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
@@ -130,7 +130,7 @@ def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None 
     study, folder = prepared.study, prepared.data.folder
     page = write_account(account, study.name, study.paper, prepared.grid, results, folder, private=private)
     if results.failed:
-        raise UnfinishedError(
+        raise WorkError(
             f"{len(results.failed):,} of {len(prepared.cells):,} cells failed, the first with: {results.failed[0]} "
             f"{page} is without them; run the same command again to retry them."
         )

@@ -20,7 +20,7 @@ from typing import Literal
 import numpy as np
 
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.errors import AddressError, ConflictError, DataError
+from corpusveil.errors import AddressError, DataError, SettingError
 from corpusveil.storage import files
 from corpusveil_evaluate.studies.bundled_text import passages
 from corpusveil_evaluate.studies.retrieval.bm25 import Bm25
@@ -68,7 +68,7 @@ def is_judged(data: StudyData) -> bool:
     sources = data.sources
     present = [url is not None for url in (sources.collection, sources.queries, sources.qrels)]
     if any(present) and not all(present):
-        raise ConflictError("collection, queries and qrels belong together; give all three or none.")
+        raise SettingError("collection, queries and qrels belong together; give all three or none.")
     return all(present)
 
 

@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from corpusveil.errors import BadValueError, UnknownError, nearest
+from corpusveil.errors import SettingError, nearest
 from corpusveil.mechanisms import registry
 from corpusveil.pipelines.settings.toml import parsed
 from corpusveil_evaluate.studies.cells import Cell, Results
@@ -172,7 +172,7 @@ class Study(abc.ABC):
 def find(name: str) -> Study:
     """Return a study by its name. Raises UserError for an unknown one."""
     if name not in STUDIES:
-        raise UnknownError(f"{name}: there is no such study; choose one of {', '.join(STUDIES)}.")
+        raise SettingError(f"{name}: there is no such study; choose one of {', '.join(STUDIES)}.")
     study: Study = importlib.import_module(f"corpusveil_evaluate.studies.{STUDIES[name]}").STUDY
     return study
 
@@ -198,7 +198,7 @@ def read_grid(study: Study, *, quick: bool = False, file: str | None = None) -> 
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
         where = f"{file or own}, {key}" if key else file or own
-        raise BadValueError(f"{where}: {first['msg'].removeprefix('Value error, ').lower()}.") from None
+        raise SettingError(f"{where}: {first['msg'].removeprefix('Value error, ').lower()}.") from None
 
 
 def _shipped(study: Study) -> dict[str, Any]:
@@ -215,5 +215,5 @@ def _given(file: str, study: Study) -> dict[str, Any]:
     for key in changes:
         if key not in known:
             near = nearest(key, known) or f"; its keys are: {', '.join(known)}."
-            raise UnknownError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key{near}")
+            raise SettingError(f"{file}, {json.dumps(key)[:80]}: the study {study.name} has no such key{near}")
     return changes

@@ -20,7 +20,7 @@ from corpusveil import __version__
 from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import ConflictError, FormatError, NoFileError
+from corpusveil.errors import DataError, MissingError, SettingError
 from corpusveil.mechanisms import Mechanism, make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
@@ -157,7 +157,7 @@ class StudyData:
             return list(bundled)
         present = [name for name in tasks if self.has(name)]
         if tasks and needed and not present:
-            raise FormatError(
+            raise DataError(
                 f"data {self.sources.data}: this folder has none of "
                 f"{', '.join(f'{name}.parquet' for name in tasks)} (csv and jsonl also work); add them."
             )
@@ -186,7 +186,7 @@ class StudyData:
     def _read(self, name: str) -> LabelledTexts:
         file = None if self.bundled else self._file(name)
         if file is None:
-            raise NoFileError(f"{name}: there is no such data set here; name its folder (data).")
+            raise MissingError(f"{name}: there is no such data set here; name its folder (data).")
         return read_task(file, name, second=PAIRS.get(name), split="split", graded=name in GRADED)
 
     def with_topics(self, task: LabelledTexts) -> LabelledTexts:
@@ -233,7 +233,7 @@ class StudyData:
         """
         try:
             return Denoiser(mechanism, budget, policy, self.language.model, collocations=collocations)
-        except ConflictError:
+        except SettingError:
             return None
 
     def private(

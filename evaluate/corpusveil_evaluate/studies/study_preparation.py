@@ -16,7 +16,7 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
-from corpusveil.errors import InUseError, MismatchError
+from corpusveil.errors import AddressError, SettingError
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
@@ -35,7 +35,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = Non
     made = mark_of(dataclasses.asdict(sources), stamps(sources), dataclasses.asdict(needs))
     there = files.read_if_there(data.address(MADE_OF))
     if there is not None and there != made.encode() and _begun(data):
-        raise InUseError(
+        raise AddressError(
             f"{data.folder}: this folder has a study of other data, options or another grid; choose another output."
         )
     vectors: list[Vectors] = []
@@ -90,7 +90,7 @@ def _largest(vectors: Sequence[Vectors]) -> Vectors:
 
 def _require_dimensions(vectors: Vectors, dimensions: int) -> None:
     if dimensions > vectors.vectors.shape[1]:
-        raise MismatchError(
+        raise SettingError(
             f"{vectors.source}: the vectors have {vectors.vectors.shape[1]} dimensions, and the grid needs "
             f"{dimensions}; give other vectors, or take these dimensions out of the grid."
         )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import BadRowError, BadTypeError, BadValueError, DataError, FormatError, ShapeError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.storage import files, formats
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import as_strings
@@ -52,23 +52,23 @@ class LabelledTexts:
             if column is None:
                 continue
             if isinstance(column, (str, bytes)):
-                raise BadTypeError(f"{self.name}: {field} are a single text; give a list with an entry for each row.")
+                raise SettingError(f"{self.name}: {field} are a single text; give a list with an entry for each row.")
             column = tuple(column)
             if len(column) != len(self.texts):
-                raise ShapeError(
+                raise SettingError(
                     f"{self.name}: {len(column):,} {field} for {len(self.texts):,} texts; give an entry for each row."
                 )
             object.__setattr__(self, field, column)
         for field in ("texts", "pairs"):
             for number, text in enumerate(getattr(self, field) or ()):
                 if not isinstance(text, str):
-                    raise BadRowError(
+                    raise DataError(
                         f"{self.name}, row {number + 1}: a value of the {field} is not a text; leave the row out."
                     )
         object.__setattr__(self, "labels", tuple(_label(value, self.name, n) for n, value in enumerate(self.labels)))
         for number, label in enumerate(self.labels if self.graded else ()):
             if not (_NUMBER.fullmatch(label) and math.isfinite(float(label))):
-                raise BadRowError(f"{self.name}, row {number + 1}: the label is not a number; correct it.")
+                raise DataError(f"{self.name}, row {number + 1}: the label is not a number; correct it.")
         if self.split is not None:
             object.__setattr__(self, "split", tuple(_part(value, self.name, n) for n, value in enumerate(self.split)))
 
@@ -133,7 +133,7 @@ class LabelledTexts:
 def split_rows(rows: int, seed: int, shares: Sequence[float] = SHARES) -> list[npt.NDArray[np.int64]]:
     """Return the row numbers of each part, ascending, int64: the same for the same seed, shares and number of rows."""
     if not 2 <= len(shares) <= 3 or min(shares) <= 0 or abs(sum(shares) - 1) > 1e-9:
-        raise BadValueError(f"shares = {tuple(shares)}: give two or three numbers above 0 that add up to 1.")
+        raise SettingError(f"shares = {tuple(shares)}: give two or three numbers above 0 that add up to 1.")
     ends = [round(rows * float(end)) for end in np.cumsum(shares)]
     parts = np.split(np.random.default_rng(seed).permutation(rows), ends[:-1])
     if min(part.size for part in parts) == 0:
@@ -151,7 +151,7 @@ def read_task(
     """
     form = formats.find(formats.form_of(url))
     if not form.has_columns:
-        raise FormatError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
+        raise DataError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
     keep = [each for each in ("label", second, split) if each is not None]
     columns = Columns("text", None, tuple(keep))
     texts: list[str] = []
@@ -159,7 +159,7 @@ def read_task(
     with files.open_read(url) as file:
         for batch in form.batches(file, url, columns):
             for bad in batch.bad:
-                raise BadRowError(f"{url}, row {bad.number + 1}: {bad.why}")
+                raise DataError(f"{url}, row {bad.number + 1}: {bad.why}")
             texts += batch.texts.to_pylist()
             for column_name, column in zip(keep, batch.kept, strict=True):
                 values[column_name] += as_strings(column).to_pylist()
@@ -177,7 +177,7 @@ def _label(value: Any, name: str, number: int) -> str:
     if isinstance(value, float) and value.is_integer():  # a whole number that passed through pandas
         return str(int(value))
     if not isinstance(value, str) or not value.strip():
-        raise BadRowError(
+        raise DataError(
             f"{name}, row {number + 1}: the label is missing, or is neither text nor a whole number; correct it or "
             "leave the row out."
         )
@@ -187,5 +187,5 @@ def _label(value: Any, name: str, number: int) -> str:
 def _part(value: Any, name: str, number: int) -> str:
     part = _PARTS.get(value.lower()) if isinstance(value, str) else None
     if part is None:
-        raise BadRowError(f"{name}, row {number + 1}: the split is not train, dev (or validation) or test; correct it.")
+        raise DataError(f"{name}, row {number + 1}: the split is not train, dev (or validation) or test; correct it.")
     return part

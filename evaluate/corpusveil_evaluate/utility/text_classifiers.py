@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy import sparse
 
-from corpusveil.errors import BadValueError, DataError, MismatchError, PackageError, UnsetError
+from corpusveil.errors import DataError, PackageError, SettingError
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.encoders import AveragedVectors
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
@@ -86,9 +86,9 @@ def model_of(name: str, space: Space | None = None) -> Model:
     if name == "tfidf":
         return Tfidf()
     if name != "vectors":
-        raise BadValueError(f"model {name!r}: choose tfidf or vectors.")
+        raise SettingError(f"model {name!r}: choose tfidf or vectors.")
     if space is None:
-        raise UnsetError("model 'vectors' averages the vectors of a space; give a space.")
+        raise SettingError("model 'vectors' averages the vectors of a space; give a space.")
     return Averaged(space)
 
 
@@ -114,7 +114,7 @@ def _logistic(
 
     def predict(task: LabelledTexts) -> list[str]:
         if (task.pairs is None) != (train.pairs is None):
-            raise MismatchError(
+            raise SettingError(
                 f"{task.name}: it is trained on {('texts' if train.pairs is None else 'pairs')} and tested on "
                 "the other kind; give the same kind for both."
             )

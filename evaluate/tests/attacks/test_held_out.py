@@ -101,13 +101,13 @@ def test_a_frame_is_audited_and_what_cannot_be_is_refused(space: cv.Space) -> No
         {"text": released, "other": held_out, "private": cv.privatize(released, release, range(len(released)))}
     )
     assert audit_held_out(release, frame["text"], frame["other"], frame["private"]).pairs == len(released)
-    with refused("wrong-shape", f"{len(released)} and {len(released) - 1}"):
+    with refused("wrong-setting", f"{len(released)} and {len(released) - 1}"):
         audit_fit(release, released, held_out[1:])
     words = of_words(space, 1.0)
     unproved = cv.mechanism("vickrey-cmp-excluding", space)
     for other, code, name in (
-        (dataclasses.replace(words, budget=cv.Budget(4.0, per="document")), "conflicting-settings", "token"),
-        (dataclasses.replace(words, mechanism=unproved, accept_no_guarantee=True), "no-guarantee", "vickrey"),
+        (dataclasses.replace(words, budget=cv.Budget(4.0, per="document")), "wrong-setting", "token"),
+        (dataclasses.replace(words, mechanism=unproved, accept_no_guarantee=True), "wrong-setting", "vickrey"),
     ):
         with refused(code, name):
             hold_out(released, other)

@@ -232,15 +232,15 @@ class TestTheCommand:
     def test_refuses_wrong_calls(self, space: str) -> None:
         """Neither a release nor a mechanism, both, and half of either."""
         for call, code in {
-            "--mechanism ring-geometric --epsilon 0": "wrong-value",
-            "--mechanism ring-geometric": "missing-setting",
-            "": "missing-setting",
-            "in.jsonl": "missing-setting",
-            "--mechanism ring-geometric --epsilon 1 --parameter t=0.3": "unknown-name",
-            "in.jsonl out --mechanism ring-geometric --epsilon 1": "conflicting-settings",
-            "--mechanism ring-geometric --epsilon 1 --held-out other": "conflicting-settings",
-            "in.jsonl out --epsilon 1": "conflicting-settings",
-            "in.jsonl out --claim": "conflicting-settings",
+            "--mechanism ring-geometric --epsilon 0": "wrong-setting",
+            "--mechanism ring-geometric": "wrong-setting",
+            "": "wrong-setting",
+            "in.jsonl": "wrong-setting",
+            "--mechanism ring-geometric --epsilon 1 --parameter t=0.3": "wrong-setting",
+            "in.jsonl out --mechanism ring-geometric --epsilon 1": "wrong-setting",
+            "--mechanism ring-geometric --epsilon 1 --held-out other": "wrong-setting",
+            "in.jsonl out --epsilon 1": "wrong-setting",
+            "in.jsonl out --claim": "wrong-setting",
         }.items():
             fails([*CALL, space, *call.split()], code)
 

@@ -86,7 +86,7 @@ class TestFromContext:
         ring = cv.RingGeometric(space)
         with refused("unsuitable-data", f"{100 * MOST_ERROR:g}", "times as much"):
             context_risk(ring, 0.7, model, texts=TEXTS[:150])
-        for texts, code in ((TEXTS[:5], "unsuitable-data"), ([], "unsuitable-data"), (None, "missing-setting")):
+        for texts, code in ((TEXTS[:5], "unsuitable-data"), ([], "unsuitable-data"), (None, "wrong-setting")):
             with refused(code):
                 context_risk(ring, 0.7, model, texts=texts)
 

@@ -94,9 +94,9 @@ def test_a_release_is_read_from_its_folder_and_from_its_texts(
     made = cv.Release(cv.mechanism("ring-geometric", space), cv.Budget(1.0), cv.TextPolicy(), key=KEY)
     assert read == denoise(drawn, made, model) != drawn
     assert denoise([None, *drawn], made, model) == [None, *read]
-    with refused("conflicting-settings", "passage"):
+    with refused("wrong-setting", "passage"):
         denoise(drawn, cv.release(store="en", epsilon=10.0, key=KEY), model)
-    with refused("missing-setting", "model"):
+    with refused("wrong-setting", "model"):
         denoise(drawn, made)
 
 
@@ -223,7 +223,7 @@ def test_units_of_collocations_are_found_again(model: LanguageModel, tmp_path: P
     assert (tokens.ids[replaced] >= 15).sum() > 20
     denoise_release(release, str(tmp_path / "out.jsonl"), space=space, model=model, collocations=table)
     assert "_" not in (tmp_path / "out.jsonl").read_text()
-    with refused("mismatch", "collocations"):
+    with refused("wrong-setting", "collocations"):
         denoise_release(release, str(tmp_path / "other"), space=space, model=model)
 
 
@@ -242,9 +242,9 @@ def test_words_that_the_tokenizer_splits_are_read_in_parts(model: LanguageModel)
 def test_another_release_or_space_is_refused(space: Space, model: LanguageModel, tmp_path: Path) -> None:
     """Before a text is written; and a shard that was changed, before its texts."""
     release, out = release_of(space, tmp_path, corpus(20, 5, 40)), str(tmp_path / "out.jsonl")
-    with refused("mismatch", "space"):
+    with refused("wrong-setting", "space"):
         denoise_release(release, out, space=space_of(VOCABULARY, 9), model=model)
-    with refused("missing-artefact"):
+    with refused("missing-file"):
         denoise_release(str(tmp_path / "in"), out, space=space, model=model)
     assert not Path(out).exists()
     shard = next(Path(release, "data").iterdir())
@@ -258,7 +258,7 @@ def test_wrong_settings_are_refused(space: Space, model: LanguageModel) -> None:
     for name, value in (
         ("breadth", 0), ("width", 1000), ("unknown_share", 1.0), ("margin", -1.0), ("margin", math.nan)
     ):  # fmt: skip
-        with refused("wrong-value", name):
+        with refused("wrong-setting", name):
             Search(**{name: value})
     budgets: list[tuple[Any, dict[str, Any]]] = [
         ("word-share", {}),
@@ -267,7 +267,7 @@ def test_wrong_settings_are_refused(space: Space, model: LanguageModel) -> None:
         ("word-share", {"tokenizer": "mst"}),
     ]
     for allocation, policy in budgets:
-        with refused("conflicting-settings"):
+        with refused("wrong-setting"):
             denoiser(space, model, cv.Budget(5.0, "document", allocation), policy=cv.TextPolicy(**policy))
 
 

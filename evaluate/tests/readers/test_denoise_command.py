@@ -29,4 +29,4 @@ def test_a_model_is_made_of_counts_and_reads_a_release(tmp_path: Path) -> None:
     read = [json.loads(line)["text"] for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert (len(read), read[60], read[121]) == (122, None, None)
     assert release_files(at["released"]) == before
-    fails([*words, "--model", at["counts"]], "mismatch", "counts")
+    fails([*words, "--model", at["counts"]], "wrong-setting", "counts")

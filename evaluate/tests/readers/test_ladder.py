@@ -159,9 +159,9 @@ class TestItSays:
         assert "e^(1 d)" in str(ladder)
 
     def test_what_cannot_be_computed(self, space: Space) -> None:
-        with refused("wrong-type", "cv.mechanism"):
+        with refused("wrong-setting", "cv.mechanism"):
             reader_ladder(space, 1.0)  # type: ignore[arg-type]
-        with refused("wrong-value", "epsilon"):
+        with refused("wrong-setting", "epsilon"):
             reader_ladder(cv.RingGeometric(space), -1.0)
 
 
@@ -233,8 +233,8 @@ def test_the_command_prints_the_table_and_the_audit_does_not(space: Space, tmp_p
     assert len(json.loads((tmp_path / "found").read_text())["rungs"]) == 14
     assert "the reader" not in succeeds("evaluate", "audit", *words, "--mechanism", "ring-geometric").out
     for code, named, more in (
-        ("unknown-name", "gama", ["--parameter", "gama=4"]),
-        ("wrong-value", "stop_words", ["--stop-words", "hide"]),
-        ("missing-artefact", "none", ["--model", tmp_path / "none"]),
+        ("wrong-setting", "gama", ["--parameter", "gama=4"]),
+        ("wrong-setting", "stop_words", ["--stop-words", "hide"]),
+        ("missing-file", "none", ["--model", tmp_path / "none"]),
     ):
         fails(["evaluate", "readers", *words, *more], code, named)

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import BadValueError, InUseError
+from corpusveil.errors import AddressError, SettingError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.readers.ngrams import model
 from corpusveil_evaluate.readers.ngrams.fixed import LEAST, ONE
@@ -73,12 +73,12 @@ def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
         [{"text": "a"}], [{"text": "a", "register": "news", "counted": "no"}], [["a", "news"]],
         [{"text": "a", "register": "news\nrisk: none"}],
     ):  # fmt: skip
-        with refused("bad-row", "line 1", "wrong.jsonl.zst"):
+        with refused("unsuitable-data", "line 1", "wrong.jsonl.zst"):
             build_model(counts, str(tmp_path / "none"), sample=sample_file(tmp_path / "wrong.jsonl.zst", wrong))
     with refused("unsuitable-data", "counted"):
         build_model(counts, str(tmp_path / "none"), sample=sample_file(tmp_path / "of.zst", lines[-1:]))
     (tmp_path / "model" / NAME).write_bytes((tmp_path / "wrong.jsonl.zst").read_bytes())
-    with refused("damaged-artefact", NAME):
+    with refused("damaged-artifact", NAME):
         sample_of(saved)
 
 
@@ -91,9 +91,9 @@ def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path
     pairs = np.random.default_rng(3).integers(-1, whole.unknown, (100, 2))
     table = np.exp(log_probabilities(whole, pairs, np.arange(whole.unknown + 1)))
     assert np.abs(table.sum(axis=1) - 1).max() < 1e-3
-    with pytest.raises(BadValueError):
+    with pytest.raises(SettingError):
         build_model(counts, str(tmp_path / "wrong"), 0)
-    with pytest.raises(InUseError):
+    with pytest.raises(AddressError):
         build_model(counts, str(tmp_path / "model"))
 
 
@@ -108,7 +108,7 @@ def test_a_model_pickles_as_its_address(counts: str, tmp_path: Path) -> None:
 
 
 def test_a_damaged_model_and_other_artefacts_are_refused(counts: str, tmp_path: Path) -> None:
-    for code, folder in (("mismatch", counts), ("missing-artefact", str(tmp_path))):
+    for code, folder in (("wrong-setting", counts), ("missing-file", str(tmp_path))):
         with refused(code):
             load_model(folder)
     build_model(counts, str(tmp_path / "model"))
@@ -116,7 +116,7 @@ def test_a_damaged_model_and_other_artefacts_are_refused(counts: str, tmp_path: 
         whole = path.read_bytes()
         for harmed in (whole[:-3] + bytes([whole[-3] ^ 1]) + whole[-2:], whole[:-4]):
             path.write_bytes(harmed)
-            with refused("damaged-artefact", "damaged"):
+            with refused("damaged-artifact", "damaged"):
                 load_model(tmp_path / "model")
         path.write_bytes(whole)
 
@@ -167,5 +167,5 @@ def test_a_model_whose_tables_were_changed_is_refused_whatever_its_digest(counts
         about = json.loads((folder / "_artifact.json").read_text())
         about["digest"] = digest_of(made.vocabulary, sums_of(Arrays(**arrays)), made.reading)
         (folder / "_artifact.json").write_text(json.dumps(about))
-        with refused("damaged-artefact", "damaged"):
+        with refused("damaged-artifact", "damaged"):
             pytest.fail(f"{name}: {load_model(folder)}")

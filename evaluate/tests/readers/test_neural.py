@@ -11,13 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-import corpusveil as cv
 from corpusveil.arrays import Float64
-from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.readers import neural
 from corpusveil_evaluate.readers.causal_model import CausalModel, Layer, load_causal, read_gguf
-from corpusveil_evaluate.readers.neural import NEURAL, Forms, Place, masses, neural_text
-from corpusveil_evaluate.statistics.perplexity import KneserNey
+from corpusveil_evaluate.readers.neural import NEURAL, Forms, Place, masses
 from tests.calls import refused
 
 LETTERS = "abcdABCD"
@@ -129,30 +126,6 @@ def test_a_wide_beam_finds_what_trying_every_text_finds(
                 mass[c] += math.exp(score)
         equal = all(np.allclose(mass, all_ / all_.sum(), atol=1e-3) for mass, all_ in zip(found, expected, strict=True))
         assert equal == (beam > 1)
-
-
-def test_its_text_has_the_likeliest_words_and_the_marks_of_the_release(
-    model: CausalModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Of a release almost without noise it writes that; with noise, what the masses say of words of the space."""
-    words = ["ab", "bad", "cab", "dab", "add", "bac"]
-    vectors = np.random.default_rng(3).normal(size=(len(words), 4)).astype(np.float32)
-    law = cv.RingGeometric(cv.build_space(Vectors(words, vectors), counts=np.arange(12, 0, -2)))
-    trigrams = KneserNey.of_texts([" ".join(words), "bad cab, add bac", "dab ab cab"] * 9).model
-    monkeypatch.setattr(neural, "load_causal", lambda: model)
-    texts = ["bad cab, add dab.", "ab, bac", ""]
-    assert neural_text(law, 40.0, trigrams, texts) == ["bad cab, add dab.", "ab, bac", ""]
-    seen: list[list[str]] = []
-
-    def last(_: Forms, places: Any) -> Any:
-        seen.extend([words[place.words[-1]] for place in text] for text in places)
-        return [[np.arange(place.words.size, dtype=float) for place in text] for text in places]
-
-    monkeypatch.setattr(neural, "masses", last)
-    assert neural_text(law, 0.1, trigrams, texts) == [
-        "{} {}, {} {}.".format(*seen[0]), "{}, {}".format(*seen[1]), ""
-    ]  # fmt: skip
-    assert seen[0] != ["bad", "cab", "add", "dab"]
 
 
 def test_a_gguf_file_is_read_as_it_was_written(model: CausalModel, tmp_path: Path) -> None:

@@ -100,5 +100,5 @@ def test_sampled_explanations_come_near_the_exact_law(factor: float) -> None:
 
 
 def test_what_is_no_mechanism_is_said() -> None:
-    with refused("wrong-type", "str"):
+    with refused("wrong-setting", "str"):
         word_risk("ring-geometric", 1.0)  # type: ignore[arg-type]

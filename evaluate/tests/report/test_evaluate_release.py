@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import BadRowError, ColumnError, DataError, MismatchError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.passages.pieces import pieces_of
 from corpusveil.passages.store import Store
 from corpusveil.spaces import Space
@@ -34,7 +34,7 @@ from corpusveil_evaluate.statistics.statistic import Figure
 from corpusveil_evaluate.statistics.words_back import flipped, words_back
 from evaluate.tests.releases import DOCUMENTS, call, manifest_of, texts
 from tests.calls import refused, succeeds
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, write_shard
+from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.passages.stores import passage_release, small_store
 
 
@@ -53,11 +53,11 @@ class TestMatching:
             write_shard(tmp_path / name / "x.jsonl", some)
         (tmp_path / "x.txt").write_text("one\ntwo\n")
         wrong: list[tuple[type[Exception], str, str, dict[str, Any]]] = [
-            (MismatchError, "some", "few", {}),
-            (BadRowError, "some", "twice", {"id": "url"}),
-            (BadRowError, "twice", "some", {"id": "url"}),
-            (ColumnError, "x.txt", "x.txt", {"id": "url"}),
-            (ColumnError, "x.txt", "x.txt", {"columns": ("topic",)}),
+            (SettingError, "some", "few", {}),
+            (DataError, "some", "twice", {"id": "url"}),
+            (DataError, "twice", "some", {"id": "url"}),
+            (DataError, "x.txt", "x.txt", {"id": "url"}),
+            (DataError, "x.txt", "x.txt", {"columns": ("topic",)}),
         ]
         for error, original, private, more in wrong:
             with pytest.raises(error):
@@ -144,7 +144,7 @@ class TestFigures:
         with pytest.raises(DataError):
             evaluate_release(Matched(["", "!"], ["", "!"], 2), None, Question())
         other = make_space(tmp_path / "space", seed=5)
-        with pytest.raises(MismatchError):
+        with pytest.raises(SettingError):
             evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(space=other))
 
 
@@ -257,13 +257,11 @@ class TestPassages:
         release = passage_release(epsilon=8.0)
         privates = cv.privatize(self.ORIGINALS, release, ids=range(60))
         other = Store.of(store.texts.slice(0, 9), store.space)
-        with refused("mismatch", "store"):
+        with refused("wrong-setting", "store"):
             evaluate_texts(self.ORIGINALS, privates, release, store=other)
-        with refused("mismatch", "originals"):
+        with refused("wrong-setting", "originals"):
             evaluate_texts(self.ORIGINALS, self.ORIGINALS[::-1], release)
-        with refused("conflicting-settings", "keys"):
-            evaluate_texts(self.ORIGINALS, privates, release, keys=[cv.Key(TEST_KEY)])
-        with refused("mismatch", "store"):
+        with refused("wrong-setting", "store"):
             evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(store=store))
 
     def test_what_comes_back_is_counted_wherever_it_stands(self) -> None:

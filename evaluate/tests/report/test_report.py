@@ -30,24 +30,23 @@ from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import WORDS, write_shard
 
 WRONG = {
-    "--leaked-key KEY": "missing-setting",
-    "--model nowhere": "wrong-value",
-    "--model vectors": "missing-setting",
-    "--seeds 1": "wrong-value",
-    "--documents 3": "wrong-value",
-    "--counts nowhere": "missing-artefact",
-    "--label topic --attribute topic": "conflicting-settings",
-    "--encoder x --similarity-vectors y": "conflicting-settings",
-    "--output FILE": "output-in-use",
-    "--output FILE/below": "output-in-use",
-    "--output RELEASE": "overlapping-paths",
-    "--output RELEASE/report": "overlapping-paths",
+    "--model nowhere": "wrong-setting",
+    "--model vectors": "wrong-setting",
+    "--seeds 1": "wrong-setting",
+    "--documents 3": "wrong-setting",
+    "--counts nowhere": "missing-file",
+    "--label topic --attribute topic": "wrong-setting",
+    "--encoder x --similarity-vectors y": "wrong-setting",
+    "--output FILE": "unusable-address",
+    "--output FILE/below": "unusable-address",
+    "--output RELEASE": "unusable-address",
+    "--output RELEASE/report": "unusable-address",
 }
 """Calls that are refused before a document is read, and their errors."""
 FOUND_WRONG = {
     "--label nowhere": "unsuitable-data",
     "--text nowhere": "unsuitable-data",
-    "--label text": "wrong-column",
+    "--label text": "unsuitable-data",
     "--label url": "unsuitable-data",
 }
 """Calls that are refused on reading."""
@@ -56,10 +55,8 @@ FOUND_WRONG = {
 def test_what_cannot_be_done_is_one_sentence_and_writes_nothing(
     source: Path, private: Path, space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    Key.generate().save(tmp_path / "KEY")
     (tmp_path / "FILE").write_text("x")
-    named = {name: tmp_path / name for name in ("KEY", "FILE")}
-    named |= {"SPACE": Path(str(space.url)), "RELEASE": private}
+    named = {"FILE": tmp_path / "FILE", "SPACE": Path(str(space.url)), "RELEASE": private}
     before = sorted(private.rglob("*"))
 
     def refused(asked: str, code: str) -> None:
@@ -89,13 +86,13 @@ def test_a_damaged_manifest_is_refused(source: Path, private: Path, space: Space
     fields["configuration"]["mechanism"]["name"] = 1
     for damage in ("[]", "{}", "x", '{"configuration": {}}', json.dumps(fields)):
         address.write_text(damage)
-        fails(call(source, tmp_path / "p", tmp_path / "r", "--space", str(space.url)), "damaged-record")
+        fails(call(source, tmp_path / "p", tmp_path / "r", "--space", str(space.url)), "damaged-artifact")
 
 
 def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(private: Path, tmp_path: Path) -> None:
     """The next call would read report.csv as a part of the corpus."""
     (tmp_path / "x.csv").write_text("text\na b\n")
-    fails(call(Path(f"{tmp_path}/*.csv"), private, tmp_path), "overlapping-paths")
+    fails(call(Path(f"{tmp_path}/*.csv"), private, tmp_path), "unusable-address")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
 
 
@@ -192,7 +189,7 @@ def test_a_release_that_keeps_more_or_less_than_its_law_says_is_refused(spanned:
     masked = [re.sub("(Sarah Lee|Rajesh King|Robert Downey)", "[name]", text) for text in matched.originals]
     plain = [text.replace("😀 ", "") for text in masked]
     for texts, said in ((matched, other), (dataclasses.replace(matched, privates=plain), manifest)):
-        with refused("mismatch", "% of"):
+        with refused("wrong-setting", "% of"):
             evaluate_release(texts, said, question)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import BadValueError, DataError, MismatchError, NotMadeError
+from corpusveil.errors import DataError, MissingError, SettingError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import corpus, log_probabilities, log_probability
@@ -132,10 +132,10 @@ def test_what_has_no_words_or_no_trigrams_is_refused(tmp_path: Path) -> None:
                  lambda: KneserNey.of_texts(["a b"]).perplexity(["", "1"])):  # fmt: skip
         with pytest.raises(DataError):
             call()
-    with pytest.raises(BadValueError):
+    with pytest.raises(SettingError):
         KneserNey.of_texts(["a b"], 0)
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": "a b c"}) + "\n")
     count_corpus([str(tmp_path / "a.jsonl")], str(tmp_path / "counts"), Local(), CountOptions(2, 1))
-    for error, name in ((MismatchError, "counts"), (NotMadeError, "nowhere")):
+    for error, name in ((SettingError, "counts"), (MissingError, "nowhere")):
         with pytest.raises(error):
             KneserNey.of_counts(str(tmp_path / name))

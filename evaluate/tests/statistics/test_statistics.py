@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpusveil.errors import BadTypeError, BadValueError, DataError, NoFileError, PackageError, ShapeError, UserError
+from corpusveil.errors import DataError, MissingError, PackageError, SettingError, UserError
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
@@ -36,7 +36,7 @@ def plane() -> Space:
 
 
 def test_a_group_that_no_report_shows_is_refused_at_registration() -> None:
-    with refused("wrong-value", "sizes", "group", "langauge", "language"):
+    with refused("wrong-setting", "sizes", "group", "langauge", "language"):
         register("sizes", group="langauge")
     assert "sizes" not in {statistic.name for statistic in statistics()}
 
@@ -62,7 +62,7 @@ class TestAveragedVectors:
         privates = ["north", "between", "EAST", "", "13", "east", "", "east"]
         found = cosine(originals, privates, AveragedVectors(plane))
         assert found == pytest.approx([0, math.sqrt(0.5), 1, 1, 0, 0, 0, 0], abs=1e-7)
-        with pytest.raises(ShapeError):
+        with pytest.raises(SettingError):
             cosine(["a"], [], AveragedVectors(plane))
 
 
@@ -74,7 +74,7 @@ class TestSentenceEncoder:
 
     @pytest.mark.parametrize("name", ["no-such-package", "/no/such/folder", "json"])
     def test_no_model_is_named(self, name: str) -> None:
-        with pytest.raises(NoFileError):
+        with pytest.raises(MissingError):
             SentenceEncoder(name)
 
     def test_a_package_that_carries_a_model_is_not_run(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,12 +182,12 @@ def test_what_has_no_figure_is_refused(space: Space, animals: Space) -> None:
         with pytest.raises(UserError):
             word_statistics(mechanism, 1.0, np.array(words, int), runs, KEY)
     for error, call in (
-        (BadValueError, lambda: surviving_rare(["a"], ["a"], 0)),
+        (SettingError, lambda: surviving_rare(["a"], ["a"], 0)),
         (DataError, lambda: surviving_rare(["12"], ["a"])),
         (DataError, lambda: english_share(["12"], animals)),
         (DataError, lambda: changed_share(["a b c"], ["a b"])),
-        (ShapeError, lambda: changed_share(["a"], ["a", "b"])),
-        (BadTypeError, lambda: changed_share("abc", "abc")),
+        (SettingError, lambda: changed_share(["a"], ["a", "b"])),
+        (SettingError, lambda: changed_share("abc", "abc")),
     ):
         with pytest.raises(error):
             call()

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import InUseError, UserError, WorkError
+from corpusveil.errors import AddressError, UserError, WorkError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies import bundled_text, comparative
 from corpusveil_evaluate.studies import run_study as running
@@ -128,7 +128,7 @@ def test_a_ground_is_made_once_and_refuses_other_data_in_its_place(vectors: str,
     assert len(ground.space("two").lists) == 2
     prepare_data(StudyData(ground.folder, ground.sources, needs), Local())
     assert StudyData(ground.folder, ground.sources, needs).space("two").digest == before
-    with pytest.raises(InUseError):
+    with pytest.raises(AddressError):
         prepare_data(StudyData(ground.folder, ground.sources, Needs((WordSpace("words"),))), Local())
 
 

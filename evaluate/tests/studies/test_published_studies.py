@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import BadRowError
+from corpusveil.errors import DataError
 from corpusveil.jobs.local import Local
 from corpusveil_evaluate.studies import adversarial_robustness, comparative, pypantera
 from corpusveil_evaluate.studies.cells import Cell, Results
@@ -128,7 +128,7 @@ def test_graded_pairs_are_scored_by_the_correlation_of_their_grades(tmp_path: Pa
     assert [lost[-1] < 0.4, kept[-1] > 0.99] == [True, True], "the risk"
     for label in ("much", "nan", "1e400", "５"):
         (data / "stsb.csv").write_text(head + f"a,b,{label},train\n")
-        with pytest.raises(BadRowError, match="stsb, row 1: the label is not a number"):
+        with pytest.raises(DataError, match="stsb, row 1: the label is not a number"):
             StudyData(ground.folder, sources, ground.needs).task("stsb", 60, 30)
 
 

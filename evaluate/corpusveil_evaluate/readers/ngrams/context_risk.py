@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.errors import DataError, UnsetError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
@@ -92,7 +92,7 @@ def readers_of(
     """
     sample = sample_of(model) if texts is None else Sample(tuple(texts))
     if sample is None:
-        raise UnsetError(
+        raise SettingError(
             "This language model keeps no sample of texts, on which a reader would be measured; give public texts of "
             "your kind, or make the model again with a sample."
         )

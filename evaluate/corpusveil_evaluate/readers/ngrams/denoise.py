@@ -21,7 +21,7 @@ import pyarrow as pa
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.compiled import compiled
-from corpusveil.errors import BadValueError, ConflictError, VersionError
+from corpusveil.errors import SettingError, VersionError
 from corpusveil.kernel.prepared import Prepared, chunks, prepare, public_weights
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling.weights import TOTAL
@@ -70,11 +70,11 @@ class Search:
         for name in ("breadth", "width"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST:
-                raise BadValueError(f"{name} = {value}: give a whole number from 1 to {MOST}.")
+                raise SettingError(f"{name} = {value}: give a whole number from 1 to {MOST}.")
         if self.unknown_share is not None and not 0 <= self.unknown_share < 1:
-            raise BadValueError(f"unknown_share = {self.unknown_share}: give a number from 0 to below 1.")
+            raise SettingError(f"unknown_share = {self.unknown_share}: give a number from 0 to below 1.")
         if not 0 <= self.margin < math.inf:
-            raise BadValueError(f"margin = {self.margin}: give a number of nats, 0 or more.")
+            raise SettingError(f"margin = {self.margin}: give a number of nats, 0 or more.")
 
 
 THOROUGH = Search(breadth=64, width=40)
@@ -87,7 +87,7 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
     Also for a release whose words cannot be told apart.
     """
     if rule(policy.language, "unspaced"):
-        raise ConflictError(
+        raise SettingError(
             f"language = {policy.language!r}: words of this release have no blanks between them, so a reader cannot "
             "tell which were drawn; denoise releases in other languages only."
         )
@@ -102,7 +102,7 @@ def check_readable(budget: Budget, policy: TextPolicy) -> None:
         elif "drop" in (policy.unknown_words, policy.stop_words):
             why = "how many words were dropped, which its text does not show"
     if why is not None:
-        raise ConflictError(
+        raise SettingError(
             f"allocation = {budget.allocation!r}: the share of a word in this release depends on {why}, so a reader "
             "does not know the law of the word. Denoise a release with allocation uniform, or with a budget "
             "per token."
@@ -185,7 +185,7 @@ class Denoiser:
     def __post_init__(self) -> None:
         check_readable(self.budget, self.policy)
         if self.spans and self.budget.per == "document":
-            raise ConflictError(
+            raise SettingError(
                 "This release has spans, and its documents share a budget: a reader cannot tell how many words shared "
                 "it, so no epsilon can be computed; only a budget per token can be denoised with spans."
             )

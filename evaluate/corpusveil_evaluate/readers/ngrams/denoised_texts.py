@@ -12,7 +12,7 @@ import orjson
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.errors import BadRecordError, ConflictError, MismatchError, UnsetError
+from corpusveil.errors import ArtifactError, SettingError
 from corpusveil.mechanisms import make
 from corpusveil.spaces import Space
 from corpusveil.storage import files
@@ -37,10 +37,10 @@ def denoise(
     margin of ``MARGIN`` nats.
     """
     if not isinstance(release, Release):
-        raise ConflictError("denoise: a passage is public text, of which no word was drawn, so none can be denoised.")
+        raise SettingError("denoise: a passage is public text, of which no word was drawn, so none can be denoised.")
     model = model_of_space(release.mechanism.space) if model is None else model
     if model is None:
-        raise UnsetError("model: the search needs a language model of public text; give one.")
+        raise SettingError("model: the search needs a language model of public text; give one.")
     denoiser = Denoiser(
         release.mechanism, release.budget, release.policy, model, search or Search(margin=MARGIN), release.collocations,
         spans=release.spans is not None,
@@ -83,15 +83,15 @@ def _reading_of(
     """Return the fields of a ``Denoiser`` that a release decides. Raises UserError for other artifacts than its own."""
     configured = source["configuration"]
     if space.digest != configured.get("space"):
-        raise MismatchError(f"{where}: this release was not made with this space; give that of the release.")
+        raise SettingError(f"{where}: this release was not made with this space; give that of the release.")
     if configured.get("collocations") != (None if collocations is None else collocations.digest):
-        raise MismatchError(f"{where}: this release was not made with these collocations; give those of the release.")
+        raise SettingError(f"{where}: this release was not made with these collocations; give those of the release.")
     named = dict(configured["mechanism"])
     try:
         mechanism = make(named.pop("name"), space, **named)
         budget, policy = Budget(**configured["budget"]), TextPolicy(**configured["text"])
     except (TypeError, ValueError):
-        raise BadRecordError(
+        raise ArtifactError(
             f"{where}: the manifest is damaged or was written by another version of corpusveil; restore it."
         ) from None
     return {

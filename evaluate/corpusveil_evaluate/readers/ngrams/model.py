@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import ArtefactError, UserError
+from corpusveil.errors import ArtifactError, UserError
 from corpusveil.spaces.vocabulary import Vocabulary, read_only, read_vocabulary
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import Saved
@@ -170,7 +170,7 @@ def open_model(url: str, *, verify: bool = True) -> LanguageModel:
     description = read_artifact(address, "model")
     names = [VOCABULARY, *(f"{name}.npy" for name in Arrays._fields)]
     folder = home.local_folder(address, names, str(description.get("digest")))
-    damaged = ArtefactError(
+    damaged = ArtifactError(
         f"{address}: this model is damaged; copy it again from an undamaged copy, or make it again."
     )
     try:

@@ -17,11 +17,10 @@ from corpusveil.arrays import Int32
 from corpusveil.collocations.artifact import ReadingOptions, make_once, read_artifact, reading_of
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.errors import (
-    ArtefactError,
+    ArtifactError,
     DataError,
-    MismatchError,
-    NotMadeError,
-    SizeError,
+    MissingError,
+    SettingError,
     below_least,
     missing_parts,
 )
@@ -118,7 +117,7 @@ def model_of_space(space: Space) -> LanguageModel | None:
     name = name_of(space.url)
     try:
         return None if name is None else load_model(name)
-    except NotMadeError:
+    except MissingError:
         return None
 
 
@@ -134,9 +133,9 @@ def with_bigrams(words: Words, made: Level) -> Arrays:
     """Return the arrays of a model that still lack the trigrams themselves."""
     bigrams, trigrams = made.bigrams.size, made.words.size
     if trigrams >= 1 << 31:
-        raise SizeError(f"{trigrams:,} trigrams are more than a model can hold; raise min_count.")
+        raise DataError(f"{trigrams:,} trigrams are more than a model can hold; raise min_count.")
     if bigrams >= 1 << 31:
-        raise SizeError(f"{bigrams:,} pairs of words are more than a model can hold; raise min_count.")
+        raise DataError(f"{bigrams:,} pairs of words are more than a model can hold; raise min_count.")
     regions = regions_of(words.begin)
     slots, records = np.zeros(int(regions[-1]), np.uint64), np.zeros(3 * bigrams, np.uint64)
     logs = to_fixed(words.bigrams(made.bigrams, made.before))
@@ -202,7 +201,7 @@ def _trigram_counts(counts: str) -> dict[str, Any]:
     description = read_artifact(counts, "counts")
     most, there = description["options"]["max_n"], len(files.listing(files.join(counts, "ngrams")))
     if most < ORDER:
-        raise MismatchError(f"{counts}: these were counted with max_n {most}, and {ORDER} is needed; count again.")
+        raise SettingError(f"{counts}: these were counted with max_n {most}, and {ORDER} is needed; count again.")
     if there != description["parts"] + 1:
         raise missing_parts(counts, there, description["parts"] + 1)
     return description
@@ -217,7 +216,7 @@ def _vocabulary(counts: str, least: int) -> Vocabulary:
     if not words.num_rows:
         raise DataError(f"{counts}: no word occurs {least} times, so there is nothing to predict; count more text.")
     if words.num_rows > most_words(ORDER):
-        raise SizeError(f"{counts}: {words.num_rows:,} words are more than a model can hold; raise min_count.")
+        raise DataError(f"{counts}: {words.num_rows:,} words are more than a model can hold; raise min_count.")
     return Vocabulary.from_words(words["ngram"].to_pylist(), words["count"].to_numpy())
 
 
@@ -231,7 +230,7 @@ def ids_of(url: str, table: pa.Table, names: pa.Array, n: int, least: int) -> tu
     lists = pc.split_pattern(table["ngram"].combine_chunks(), " ")
     places = pc.index_in(lists.flatten(), value_set=names)
     if places.null_count or len(places) != n * table.num_rows:
-        raise ArtefactError(
+        raise ArtifactError(
             f"{url}: these counts are damaged, since an n-gram has a word that is not counted; count again."
         )
     return places.to_numpy().astype(np.int32).reshape(-1, n), table["count"].to_numpy().astype(np.int64)

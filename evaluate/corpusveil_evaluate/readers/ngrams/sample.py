@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import orjson
 import pyarrow as pa
 
-from corpusveil.errors import ArtefactError, BadFileError, BadRowError, NotMadeError, SizeError
+from corpusveil.errors import ArtifactError, DataError, MissingError
 from corpusveil.storage import files
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
@@ -44,12 +44,12 @@ class Sample:
 def read_sample(data: bytes, url: str) -> Sample:
     """Return the sample in the bytes of a file. Raises UserError for a file that is no sample."""
     if len(data) > MOST_BYTES:
-        raise SizeError(f"{url}: this sample has {len(data):,} bytes; give at most {MOST_BYTES:,}.")
+        raise DataError(f"{url}: this sample has {len(data):,} bytes; give at most {MOST_BYTES:,}.")
     try:
         with pa.CompressedInputStream(pa.BufferReader(data), "zstd") as stream:
             lines = stream.read(MOST_TEXT).splitlines()
     except OSError:
-        raise BadFileError(f"{url}: this is no file compressed with zstd; compress the sample.") from None
+        raise DataError(f"{url}: this is no file compressed with zstd; compress the sample.") from None
     texts: dict[tuple[bool, str], list[str]] = {}
     for number, line in enumerate(lines, 1):
         try:
@@ -59,7 +59,7 @@ def read_sample(data: bytes, url: str) -> Sample:
             text = register = counted = None
         is_name = isinstance(register, str) and register.isprintable()
         if not (isinstance(text, str) and is_name and isinstance(counted, bool)):
-            raise BadRowError(
+            raise DataError(
                 f'{url}: line {number}: write {{"text": "…", "register": "…"}}, with "counted": false where no text of '
                 "the register was counted."
             )
@@ -72,17 +72,17 @@ def read_sample(data: bytes, url: str) -> Sample:
 
 
 def sample_of(model: LanguageModel) -> Sample | None:
-    """Return the sample that a model was saved with, None without one. Raises ArtefactError if it is damaged."""
+    """Return the sample that a model was saved with, None without one. Raises ArtifactError if it is damaged."""
     if model.url is None or "sample" not in model.info:
         return None
     url = files.join(model.url, NAME)
     damaged = f"{url}: this sample is damaged; copy the model again from an undamaged copy, or make it again."
     try:
         data = files.read_bytes(url)
-    except (OSError, NotMadeError):
-        raise ArtefactError(damaged) from None
+    except (OSError, MissingError):
+        raise ArtifactError(damaged) from None
     if hashlib.sha256(data).hexdigest() != model.info["sample"]:
-        raise ArtefactError(damaged)
+        raise ArtifactError(damaged)
     return read_sample(data, url)
 
 

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.collocations.collocation_table import KEY_BITS
 from corpusveil.collocations.ngrams import MULTIPLIER, unpacked
-from corpusveil.errors import ArtefactError
+from corpusveil.errors import ArtifactError
 
 FALLBACK = 0.75
 ORDER = 3
@@ -111,7 +111,7 @@ def level(counted: Range, discount: float, *, complete: bool) -> Level:
 def _find(keys: UInt64, wanted: UInt64) -> npt.NDArray[np.int64]:
     places = np.searchsorted(keys, wanted)
     if wanted.size and (not keys.size or (keys[np.minimum(places, keys.size - 1)] != wanted).any()):
-        raise ArtefactError(
+        raise ArtifactError(
             "These counts are damaged, since a trigram is counted and its bigrams are not; count again."
         )
     return np.asarray(places, dtype=np.int64)

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from corpusveil.arrays import Float64, Int64
-from corpusveil.errors import BadValueError, NoClosedForm, of_other_type
+from corpusveil.errors import NoClosedForm, SettingError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_distances import OnDistances
@@ -65,7 +65,7 @@ def smoothed(counts: Float64, total: float | None = None, inputs: int | None = N
     knows. ``total`` is the number of all words in the text, including words that the space lacks.
     """
     if inputs is not None and inputs < 2:
-        raise BadValueError(f"inputs = {inputs}: give 2 or more.")
+        raise SettingError(f"inputs = {inputs}: give 2 or more.")
     # Stable, so that of equally frequent words the lowest ids are inputs on every machine.
     words = np.sort(np.argsort(-counts, kind="stable")[:inputs])
     weights = counts[words] + SMOOTHING

@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import AddressError, DataError, InUseError, NotMadeError, VersionError
+from corpusveil.errors import AddressError, DataError, MissingError, VersionError
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.tokens import Tokenizer
 from corpusveil_evaluate.studies.retrieval.ranking import DEPTH, Ranking, best, ranked
@@ -84,7 +84,7 @@ class Bm25:
             sound = [index.vocab_dict[word] for word in words] == list(range(len(index.scores["indptr"]) - 1))
             engine = cls(index, tokenizer_of(Vocabulary.from_words(words)))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            raise NotMadeError(
+            raise MissingError(
                 f"{folder}: no index could be read here ({type(error).__name__}); make one with save."
             ) from None
         if not sound or index.method != METHOD or index.idf_method != METHOD:
@@ -98,7 +98,7 @@ class Bm25:
         exists.
         """
         if os.path.exists(folder):
-            raise InUseError(f"{folder}: this folder already exists; choose another name.")
+            raise AddressError(f"{folder}: this folder already exists; choose another name.")
         unfinished = f"{folder.rstrip('/')}.{uuid.uuid4().hex}.part"
         try:
             self._index.save(unfinished, show_progress=False)

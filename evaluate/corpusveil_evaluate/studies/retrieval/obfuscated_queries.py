@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.errors import BadValueError, ConflictError
+from corpusveil.errors import SettingError
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
@@ -88,7 +88,7 @@ def obfuscate(queries: Sequence[str], release: Release, variants: int, source: s
     """
     check_texts(queries, "queries")
     if release.duplicates != "independent":
-        raise BadValueError(
+        raise SettingError(
             f"duplicates = {release.duplicates!r}: each variant of a query needs its own noise; choose independent."
         )
     names = [(f"{source} variant {number}", row) for row in range(len(queries)) for number in range(variants)]
@@ -147,9 +147,7 @@ def read_together(denoiser: Denoiser, variants: Sequence[Sequence[str]]) -> list
     reads = [denoiser.read(reader, *string_buffers(pa.array(texts))) for texts in zip(*variants, strict=True)]
     tokens = reads[0][0]
     if any(not np.array_equal(other.offsets, tokens.offsets) for other, _, _ in reads):
-        raise ConflictError(
-            "The variants of a query differ in their number of tokens, so their words cannot be paired."
-        )
+        raise SettingError("The variants of a query differ in their number of tokens, so their words cannot be paired.")
     ids = np.array([np.where(replaced, other.ids, -1) for other, replaced, _ in reads])
     replaced = np.asarray((ids >= 0).any(axis=0))
     out = np.maximum(ids.max(axis=0), 0).astype(np.int32)

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.errors import BadRowError, DataError, MismatchError, UnsetError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.storage import files, formats
 from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.forms import split
@@ -41,11 +41,11 @@ def read_rows(url: str) -> Iterator[Rows]:
     with files.open_read(url) as file:
         for batch in form.batches(file, url, Columns("text", "id")):
             for bad in batch.bad:
-                raise BadRowError(f"{url}, row {bad.number + 1}: {bad.why}")
+                raise DataError(f"{url}, row {bad.number + 1}: {bad.why}")
             texts = batch.texts.to_pylist()
             for number, content, identity in zip(batch.numbers, texts, batch.ids or [], strict=True):
                 if content is None or identity is None or not str(identity).strip():
-                    raise BadRowError(f"{url}, row {number + 1}: the id or the text is missing; leave the row out.")
+                    raise DataError(f"{url}, row {number + 1}: the id or the text is missing; leave the row out.")
             yield [str(identity).strip() for identity in batch.ids or []], texts
 
 
@@ -57,7 +57,7 @@ def _tab_separated(url: str) -> Iterator[Rows]:
                 continue
             identity, tab, text = _decoded(line, url, number).partition("\t")
             if not tab or not identity.strip():
-                raise BadRowError(
+                raise DataError(
                     f"{url}, line {number}: this is not an id, a tab and a text; repair or remove the line."
                 )
             ids.append(identity.strip())
@@ -78,7 +78,7 @@ def _decoded(line: bytes, url: str, number: int) -> str:
     try:
         return line.decode("utf-8-sig" if number == 1 else "utf-8").rstrip("\r")
     except UnicodeDecodeError:
-        raise BadRowError(f"{url}, line {number}: not valid UTF-8; repair or remove the line.") from None
+        raise DataError(f"{url}, line {number}: not valid UTF-8; repair or remove the line.") from None
 
 
 def read_queries(url: str) -> dict[str, str]:
@@ -87,7 +87,7 @@ def read_queries(url: str) -> dict[str, str]:
     for ids, texts in read_rows(url):
         for identity, query in zip(ids, texts, strict=True):
             if identity in queries:
-                raise BadRowError(f"{url}: the id of query {len(queries) + 1} occurs before; give each query its own.")
+                raise DataError(f"{url}: the id of query {len(queries) + 1} occurs before; give each query its own.")
             queries[identity] = query
     if not queries:
         raise DataError(f"{url}: there are no queries; give a file with queries.")
@@ -106,13 +106,13 @@ def read_qrels(url: str) -> dict[str, dict[str, int]]:
             if not fields:
                 continue
             if len(fields) != 4 or not _GRADE.fullmatch(fields[3]):
-                raise BadRowError(
+                raise DataError(
                     f"{url}, line {number}: this is not 'qid 0 pid grade' with a whole number as grade; repair "
                     "the line."
                 )
             query, _, passage, grade = *fields[:3], int(fields[3])
             if grades.setdefault(query, {}).setdefault(passage, grade) != grade:
-                raise BadRowError(f"{url}, line {number}: this passage has another judgment before; keep either.")
+                raise DataError(f"{url}, line {number}: this passage has another judgment before; keep either.")
     if not grades:
         raise DataError(f"{url}: there are no judgments; give a file with judgments.")
     return grades
@@ -142,7 +142,7 @@ class Passages:
             raise DataError(f"{url}: there are no passages; give a file with passages.")
         joined = pa.concat_arrays(names)
         if pc.count_distinct(joined).as_py() < len(joined):
-            raise BadRowError(f"{url}: an id occurs twice; give each passage its own.")
+            raise DataError(f"{url}: an id occurs twice; give each passage its own.")
         return cls(url, joined, pa.concat_arrays(texts) if keep else None)
 
     def __len__(self) -> int:
@@ -156,7 +156,7 @@ class Passages:
     def texts(self, numbers: Sequence[int]) -> list[str]:
         """Return some texts by number. Raises UserError if they are not kept."""
         if self.kept is None:
-            raise UnsetError(f"{self.url}: the texts were not kept; open the collection with keep=True.")
+            raise SettingError(f"{self.url}: the texts were not kept; open the collection with keep=True.")
         passages: list[str] = self.kept.take(pa.array(numbers, pa.int64())).to_pylist()
         return passages
 
@@ -189,13 +189,13 @@ def join_judgements(
     """
     ids = [identity for identity in queries if identity in qrels]
     if not ids:
-        raise MismatchError(NO_JUDGMENTS)
+        raise SettingError(NO_JUDGMENTS)
     judged = list(dict.fromkeys(passage for identity in ids for passage in qrels[identity]))
     numbers = np.array(passages.numbers(judged), np.int64)
     lost = numbers < 0
     numbers[lost] = -2 - np.arange(int(lost.sum()))
     if lost.all():
-        raise MismatchError(f"{passages.url}: no judged passage is here; give the judgments of this collection.")
+        raise SettingError(f"{passages.url}: no judged passage is here; give the judgments of this collection.")
     number_of = dict(zip(judged, numbers.tolist(), strict=True))
     grades = [{number_of[passage]: grade for passage, grade in qrels[identity].items()} for identity in ids]
     return Judged(

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.spaces import Space
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
 from corpusveil_evaluate.studies.robustness.encoded_texts import Examples
@@ -44,7 +44,7 @@ class Substitutes:
         All words count alike for the median. Below 1 fewer words have substitutes, and those are more alike.
         """
         if not 1 <= count < len(space):
-            raise BadValueError(f"count = {count}: give 1 to {len(space) - 1} nearest words.")
+            raise SettingError(f"count = {count}: give 1 to {len(space) - 1} nearest words.")
         members = nearest_sets(space, 1 + count).members.copy()
         apart = np.empty(members.shape)
         for start in range(0, len(space), 4096):

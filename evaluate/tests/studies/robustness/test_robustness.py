@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.errors import BadValueError
+from corpusveil.errors import SettingError
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples
@@ -75,7 +75,7 @@ class TestSubstitutes:
         close = Substitutes.of(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2, 0.5)
         assert close.within == 1.5
         assert close.members.tolist() == [[0, 1, -1], [1, 0, -1], [2, -1, -1], [3, -1, -1], [4, -1, -1]]
-        with pytest.raises(BadValueError, match="count"):
+        with pytest.raises(SettingError, match="count"):
             Substitutes.of(space_of([[0.0], [1.0]]), 2)
 
 

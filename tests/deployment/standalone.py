@@ -3,20 +3,15 @@
 import contextlib
 import os
 import shlex
-import socket
 import subprocess
-import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from benchmarks import inputs
-from benchmarks.report import Skipped
 from corpusveil.deployment.package import SUBMIT, spark_commands
 from corpusveil.jobs.java import ensure_java
+from tests.engines.processes import free_port, kill_tree, wait_until
 
 WORKERS = 2
-PATIENCE = 60
 HOST = "127.0.0.1"
 
 
@@ -25,12 +20,6 @@ def bin_folder() -> Path:
     import pyspark
 
     return Path(pyspark.__file__).parent / "bin"
-
-
-def environment() -> dict[str, str]:
-    """Return the environment of the command line, alone or submitted, and of Spark's own processes."""
-    mine = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": HOST, "PYTHONPATH": str(inputs.ROOT)}
-    return {**os.environ, **mine, "SPARK_NO_DAEMONIZE": "1"}
 
 
 def bare(home: Path) -> dict[str, str]:
@@ -49,19 +38,17 @@ def submit(packed: Path, master: str, *settings: str) -> list[str]:
 
 
 @contextlib.contextmanager
-def standalone(folder: Path, workers: int = WORKERS, given: dict[str, str] | None = None) -> Iterator[str]:
+def standalone(folder: Path, given: dict[str, str]) -> Iterator[str]:
     """Start a cluster; yield its address. Its processes are stopped at the end.
 
     Raises UserError without a Java.
     """
     ensure_java()
-    with socket.socket() as free:
-        free.bind((HOST, 0))
-        port = free.getsockname()[1]
+    port = free_port()
     address = f"spark://{HOST}:{port}"
     deploy = "org.apache.spark.deploy"
     roles = {"master": [f"{deploy}.master.Master", "--host", HOST, "--port", str(port), "--webui-port", "0"]}
-    for number in range(workers):
+    for number in range(WORKERS):
         own = ["--host", HOST, "--cores", "1", "--memory", "1g", "--webui-port", "0"]
         place = ["--work-dir", str(folder / f"worker{number}")]
         roles[f"worker{number}"] = [f"{deploy}.worker.Worker", *own, *place, address]
@@ -69,24 +56,8 @@ def standalone(folder: Path, workers: int = WORKERS, given: dict[str, str] | Non
         for name, arguments in roles.items():
             log = stack.enter_context((folder / f"{name}.log").open("wb"))
             command = [str(bin_folder() / "spark-class"), *arguments]
-            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=given or environment())
-            stack.callback(_stop, started)
-            _await(folder / f"{name}.log", "New state: ALIVE" if name == "master" else "Successfully registered")
+            started = subprocess.Popen(command, stdout=log, stderr=subprocess.STDOUT, env=given)
+            stack.callback(kill_tree, started)
+            words = "New state: ALIVE" if name == "master" else "Successfully registered"
+            wait_until(lambda log=folder / f"{name}.log", words=words: words in log.read_text(errors="replace"))
         yield address
-
-
-def _await(log: Path, words: str) -> None:
-    until = time.monotonic() + PATIENCE
-    while words not in log.read_text(encoding="utf-8", errors="replace"):
-        if time.monotonic() > until:
-            raise Skipped(f"the cluster's {log.stem} did not start within {PATIENCE} s.")
-        time.sleep(0.2)
-
-
-def _stop(process: subprocess.Popen[bytes]) -> None:
-    process.terminate()
-    try:
-        process.wait(PATIENCE)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
