@@ -30,7 +30,6 @@ _PUBLIC = {
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
     "corpusveil.pipelines.python_calls": (
-        "compare",
         "demo_space",
         "plan",
         "preview",

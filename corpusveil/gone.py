@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 GONE: Mapping[str, str] = {
-    "spans.pseudonyms": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
-    "spans.key": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
+    "spans.pseudonyms": "a span is masked or resampled, and docs/left-out.md has a recipe for labels",
+    "spans.key": "a span is masked or resampled, and docs/left-out.md has a recipe for labels",
     "spans.columns": "write the values of the columns into a file of terms, and name it as {spans.find}",
     "text.numbers = surrogate": "choose resample or mask",
     "budget.model": "the space has a table of what readers recover; 'corpusveil evaluate risk' makes one",
     "budget.risk_text": "the space has a table of what readers recover; 'corpusveil evaluate risk --text' makes one",
     "output.page": "the page is always written; remove it if nobody is to have it",
+    "cv.compare": "cv.preview shows texts at one epsilon, under the key that it is given",
     "cv.epsilon_for_risk": "give cv.release(risk=0.5, key=key), which has .budget and .risk",
     "cv.audit_documents": "a document's guarantee is composed of those of its words; cv.audit checks these",
     "cv.DocumentFigure": "release.guarantee() has the pure bound, and docs/mathematics.md says what (ε, δ) adds",

@@ -148,19 +148,11 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
-def split_plan(arguments: list[str]) -> tuple[list[str], list[str] | None]:
-    """Split ``plan [--duplicates] privatize …`` into the call and the options of its plan; None: it is not planned."""
-    for options in ([], ["--duplicates"]):
-        before = ["plan", *options]
-        if arguments[: len(before) + 1] == [*before, "privatize"]:
-            return arguments[len(before) :], options
-    return arguments, None
-
-
 def run(arguments: list[str]) -> int:
     """Run one command line; return its exit status."""
     own, passed, debug = split_arguments(arguments)
-    own, planned = split_plan(own)
+    planned = own[:2] == ["plan", "privatize"]
+    own = own[1:] if planned else own
     call = {"passed": passed, "debug": debug, "plan": planned}
 
     def perform() -> Any:

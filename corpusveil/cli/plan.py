@@ -16,9 +16,6 @@ COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 
 def plan(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
-    duplicates: Annotated[
-        bool, typer.Option("--duplicates", help="Also count equal documents, which reads all of the input.")
-    ] = False,
     unit: Annotated[
         list[str] | None,
         typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
@@ -26,8 +23,8 @@ def plan(
 ) -> None:
     """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
 
-    Its space, and its collocation table, must exist. For the folder of a release, show what it spends. Put 'plan', or
-    'plan --duplicates', before a call of 'privatize' to forecast that call.
+    Its space, and its collocation table, must exist. For the folder of a release, show what it spends. Put 'plan'
+    before a call of 'privatize' to forecast that call.
 
     Example: corpusveil plan release.toml --unit customer_id
 
@@ -51,7 +48,7 @@ def plan(
         settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
         document = dataclasses.replace(document, settings=settings)
     watch = Terminal("none")
-    foresee(document.settings, watch, duplicates=duplicates)
+    foresee(document.settings, watch)
 
 
 def _read(file: str) -> Document:

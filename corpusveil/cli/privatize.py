@@ -29,7 +29,7 @@ def privatize(
     from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import foresee, run
 
-    if (planned := context.obj["plan"]) is not None:
-        foresee(settings, Terminal(progress), duplicates=bool(planned))
+    if context.obj["plan"]:
+        foresee(settings, Terminal(progress))
     else:
         run(settings, Terminal(progress), debug=context.obj["debug"], explain=explain)

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from corpusveil.budget.accounting import Readings
 from corpusveil.storage.documents import Documents
 from corpusveil.text.counts import Counts
 
@@ -19,3 +22,6 @@ class Transform(Protocol):
 
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Return the texts that are written, large_string [D], nulls staying null, and what was counted."""
+
+    def account(self, documents: Documents, key: bytes) -> tuple[npt.NDArray[np.uint64], Readings]:
+        """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings, without drawing."""

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpusveil.budget.accounting import Readings
+from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.entries import NUMBERS
 from corpusveil.ledger.units import Unit, documents_of, fingerprints, part, texts_of
 from corpusveil.storage import files
@@ -23,13 +23,6 @@ from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
 from corpusveil.storage.tasks import ShardTask
-
-
-class Accounts(Protocol):
-    """Accounts for documents without drawing: the kernel of a release."""
-
-    def account(self, documents: Documents, key: bytes) -> tuple[npt.NDArray[np.uint64], Readings]:
-        """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings."""
 
 
 class DroppedRows(Protocol):
@@ -56,7 +49,7 @@ class Account:
     ``about`` are the fields of an entry that the release decides.
     """
 
-    kernel: Accounts
+    kernel: Transform
     about: Mapping[str, Any]
     release: str
     """The digests of the release's configuration and key: noise is fresh if either differs."""

@@ -12,7 +12,7 @@ import numpy as np
 from corpusveil.arrays import Float64
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import Mechanism
-from corpusveil.search.nominations import squared_distance
+from corpusveil.search.neighbors import squared_distance
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import BLOCK
 

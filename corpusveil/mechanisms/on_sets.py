@@ -27,8 +27,7 @@ from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.search.neighbors import nearest
-from corpusveil.search.nominations import squared_distance
+from corpusveil.search.neighbors import nearest, squared_distance
 from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
 

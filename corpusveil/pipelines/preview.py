@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import pyarrow as pa
 
-from corpusveil.budget import Budget
 from corpusveil.display import Card, Shown
-from corpusveil.errors import DataError, PackageError
+from corpusveil.errors import DataError
 from corpusveil.pipelines.resolve import mechanism_of, release_of
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
@@ -24,7 +22,6 @@ from corpusveil.storage.reading import reading, refuse
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
-from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil.waiting import waiting
@@ -80,24 +77,6 @@ class Preview(Shown):
         ]  # fmt: skip
         return pa.Table.from_pylist(rows)
 
-    def plot(self) -> Any:
-        """Return a matplotlib figure: the share of the texts' words that also stand in what is drawn; private.
-
-        A bar for each of ``drawn``. Raises UserError where matplotlib is not installed.
-        """
-        try:
-            import matplotlib.pyplot as plt
-        except ImportError:
-            raise PackageError("plot draws with matplotlib, which is not installed: pip install matplotlib.") from None
-        figure, axis = plt.subplots(figsize=(7, 0.8 + 0.3 * len(self.drawn)), layout="constrained")
-        bars = axis.barh(range(len(self.drawn)), [_in_common(self.before, drawn.texts) for drawn in self.drawn])
-        axis.bar_label(bars, fmt="{:.0%}", padding=3)
-        axis.set_yticks(range(len(self.drawn)), [drawn.name for drawn in self.drawn])
-        axis.invert_yaxis()
-        axis.set(xlim=(0, 1), xlabel="words of the texts that also stand in their replacement (private)")
-        plt.close(figure)  # a notebook shows what is returned, and once
-        return figure
-
     def beside(self, others: Sequence[Preview], key_in_words: str) -> Preview:
         """Return this preview with what others, under the same key, show of the same texts."""
         made_by = " ".join(dict.fromkeys([*(shown.made_by for shown in (self, *others)), key_in_words]))
@@ -142,22 +121,17 @@ def drawn(
     shown: list[Drawn] = []
     for epsilon in every:
         with waiting(f"{doing} at epsilon {epsilon:.4g}"):
-            if isinstance(first, PassageRelease):
-                passages = dataclasses.replace(first, epsilon=epsilon)
-                texts = passages.kernel(whole_corpus=True).privatize(documents)[0].to_pylist()
-                promise = f"passage, epsilon {epsilon:.4g}: {passages.guarantee().notes[0]}"
-                shown.append(Drawn(epsilon, texts, promise, of_passages=True))
-                continue
-            release = dataclasses.replace(first, budget=Budget(epsilon))
-            texts = release.kernel().privatize(documents)[0].to_pylist()
-            said = f"epsilon {epsilon:.4g}: {release.mechanism.retention(epsilon):.1%} of known words are unchanged"
-            read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
-            shown.append(Drawn(epsilon, texts, f"{said}{read}."))
-    made_by = f"mechanism {first.mechanism.name}. {key_in_words}"
+            release = first.at(epsilon)
+            texts = release.kernel(whole_corpus=True).privatize(documents)[0].to_pylist()
+        law = f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}"
+        read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
+        shown.append(Drawn(epsilon, texts, f"{law}{read}.", release.counted == "piece"))
     if settings.store is not None:
-        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}"
+        facts = "" if settings.store.accept_overlap else f" {NO_AUTHOR}"
+        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange.{facts} {key_in_words}"
     else:
-        made_by = f"Space {needed(settings.space, 'space').path.removeprefix(SCHEME)}, {made_by}"
+        space, mechanism = needed(settings.space, "space").path, needed(settings.mechanism, "mechanism").name
+        made_by = f"Space {space.removeprefix(SCHEME)}, mechanism {mechanism}. {key_in_words}"
     return Preview(before, shown, made_by.rstrip())
 
 
@@ -177,13 +151,6 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
             f"{task.url}: the column {corpus.text} has no text in the first {ROWS} rows; name another column."
         )
     return first
-
-
-def _in_common(before: Sequence[str], after: Sequence[str]) -> float:
-    """Return the share of the words of texts, each as often as it stands there, that their replacements have, too."""
-    words = [[re.findall(r"\w+", text.lower()) for text in pair] for pair in zip(before, after, strict=True)]
-    kept = [word in {*new} for old, new in words for word in old]
-    return sum(kept) / max(1, len(kept))
 
 
 def _shown(text: str) -> str:

@@ -14,10 +14,10 @@ from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import page_of
-from corpusveil.transforms.release.planning import count_duplicates, forecast
-from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.planning import forecast
 from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 
@@ -54,8 +54,8 @@ def privatize(
     return outcome
 
 
-def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool = False) -> None:
-    """Print the forecast of the release; with ``duplicates``, also read everything and count equal documents.
+def foresee(settings: Settings, watch: Watch | None = None) -> None:
+    """Print the forecast of the release.
 
     Nothing is written, and no key is made. Raises UserError, after all was printed, if the ledger would refuse the
     release.
@@ -67,8 +67,6 @@ def foresee(settings: Settings, watch: Watch | None = None, *, duplicates: bool 
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
-    if duplicates:
-        watch.say(count_duplicates(plan.run.reads).sentence())
     if made.refused is not None:
         raise CapError(made.refused)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
@@ -35,9 +35,8 @@ from corpusveil.storage.inputs import Address, addresses
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.corpus import Outcome, Run
-from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.planning import Forecast, count_duplicates, forecast
-from corpusveil.transforms.release.release import AnyRelease, require_release
+from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
+from corpusveil.transforms.release.planning import Forecast, forecast
 from corpusveil.transforms.table import chunks_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
@@ -105,31 +104,6 @@ def preview(
     first = (settings, [] if epsilon is None else [float(epsilon)])
     passages = (_named("cv.preview", None, None, {"store": ENGLISH, "epsilon": PASSAGE}), [PASSAGE])
     return _previewed(texts, text, [first, *([passages] if shows_both else [])], key)
-
-
-def compare(
-    texts: Any, *, text: str = "text", risks: Sequence[float] = (0.3, 0.5, 0.7),
-    epsilons: Sequence[float] = (8.0, 10.0, 12.0), key: Key | None = None,
-) -> Preview:  # fmt: skip
-    """Return some texts by words at each of ``risks``, and by passages at each of ``epsilons``; private, as a preview.
-
-    Both units are of *en*, and ``texts`` are those of ``cv.preview``. A notebook shows a table, ``table()`` is one of
-    Arrow, ``plot()`` a figure of matplotlib, and each ``said`` of ``drawn`` is what the risk or epsilon means. Raises
-    UserError if there is nothing to compare, and as ``cv.preview``.
-    """
-    for name, given in (("risks", risks), ("epsilons", epsilons)):
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise of_other_type(f"cv.compare: {name}", given, "a list of numbers")
-    ways, epsilons = (
-        [(_named("cv.compare", None, None, {"risk": risk}), list[float]()) for risk in risks],
-        list(epsilons),
-    )
-    if epsilons:
-        settings = _named("cv.compare", None, None, {"store": ENGLISH, "epsilon": epsilons[0]})
-        ways.append((settings, list(map(float, epsilons))))
-    if not ways:
-        raise SettingError("cv.compare: give a risk or an epsilon.")
-    return _previewed(texts, text, ways, key)
 
 
 def _previewed(
@@ -218,7 +192,7 @@ def privatize_corpus(
     private = None if records is None else files.as_text(records)
     writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
-    if mark_source and not isinstance(release, PassageRelease):
+    if mark_source and release.counted == "token":
         raise SettingError("mark_source: words are drawn for each text, which is not public; release passages.")
     columns = dataclasses.replace(run.reads.columns, marked=mark_source)
     run = dataclasses.replace(run, reads=dataclasses.replace(run.reads, columns=columns))
@@ -239,17 +213,15 @@ def plan(
     unit: Units = None,
     format: str = "same",
     on_bad_rows: OnBadRows = "refuse",
-    duplicates: bool = False,
 ) -> Forecast:
     """Forecast what ``privatize_corpus`` would read, write, take and spend, from a sample; release and reserve nothing.
 
-    The arguments are those of ``privatize_corpus``. ``duplicates`` reads all documents and counts equal ones. Raises
-    UserError for faults in the sampled shards. The forecast says if a cap refuses the release.
+    The arguments are those of ``privatize_corpus``. Raises UserError for faults in the sampled shards. The forecast
+    says if a cap refuses the release.
     """
     writes = CorpusOut("", format=format)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
-    made = forecast(run)
-    return dataclasses.replace(made, copies=count_duplicates(run.reads)) if duplicates else made
+    return forecast(run)
 
 
 def _run(

@@ -25,8 +25,9 @@ from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.inputs import refuse_nested
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import Run
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.risk import epsilon_at
 
 if TYPE_CHECKING:

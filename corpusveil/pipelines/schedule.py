@@ -42,8 +42,9 @@ from corpusveil.storage.failures import failing
 from corpusveil.storage.inputs import InputShard, find_shards, root_of
 from corpusveil.storage.records import Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
-from corpusveil.transforms.release.release import AnyRelease, differences, named
+from corpusveil.transforms.release.release import differences, named
 
 STATE, STARTS = "schedule.json", "starts.jsonl"
 _RUN = re.compile(r"run-[0-9]{5,9}")

@@ -28,7 +28,7 @@ from corpusveil.search.slices import in_slices
 
 TILE_ROWS, TILE_COLUMNS = 1024, 1024  # 4 MiB of products at a time, whatever the numbers of points and words
 NOMINEES = 64
-"""The most candidates of a point; a point with more is compared with all words in float64."""
+"""The most candidates of a point (four times k where that is more); one with more is compared with all words."""
 LANES = 64
 EXTREME = 60
 """Powers of two that bound the largest norm: beyond, squares in float32 overflow or vanish."""
@@ -109,7 +109,8 @@ def _candidates(points: Float64, k: int) -> tuple[npt.NDArray[Any], ...]:
     # 2 eta, and 1 % for its own rounding in float32.
     slack = np.full(size, 2.02 * error_bound(dimensions), np.float32)
     least = np.full((size, k), np.inf, np.float32)
-    keys, rows = np.empty((size, NOMINEES), np.float32), np.empty((size, NOMINEES), np.int32)
+    room = max(NOMINEES, 4 * k)
+    keys, rows = np.empty((size, room), np.float32), np.empty((size, room), np.int32)
     return slack, least, keys, rows, np.zeros(size, np.int64)
 
 

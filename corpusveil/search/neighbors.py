@@ -1,14 +1,77 @@
-"""The words nearest to a word, exactly: of nominated words or of all, by squared distances that decide, then by id."""
+"""The words nearest to a word, exactly: squared distances in float64, summed dimension by dimension, decide; then ids.
+
+``nominate`` finds the words that may be nearest, by the exact search (``nearest_words.py``) over the vectors less their
+mean, times a power of two, rounded to float32. Each floor is a lower bound: it allows for the rounding of the sums,
+``3 e M^2`` with ``e = (d + 4) 2^-51`` and M the largest norm, and for that of the vectors, ``2^-22 M`` a distance.
+"""
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64, Integers
 from corpusveil.compiled import njit
-from corpusveil.search.nominations import Nominations, least_distance, nominate, squared_distance
+from corpusveil.search.nearest_words import TILE_ROWS, NearestSearch
+from corpusveil.waiting import reached
 
-NOMINEES = 64
+MORE = 16
+"""How many more words than asked for are nominated, so that few floors are in doubt."""
+
+
+class Nominations(NamedTuple):
+    """For each of n words those that may be nearest to it.
+
+    Attributes:
+        rows: int32 [n, K], ids, the word itself usually among them.
+        floors: float64 [n]; the squared distance to a word that is not nominated is at least this (infinite where all
+            are nominated).
+    """
+
+    rows: Int32
+    floors: Float64
+
+
+def nominate(vectors: Float32, k: int, ids: Int64 | None = None) -> Nominations:
+    """Nominate ``min(k, n)`` words for each word.
+
+    Args:
+        vectors: float32 [V, d], finite.
+        k: how many, at least 1.
+        ids: int64 [n], ascending: nominate these words for each other. None: all.
+    """
+    whole = ids is None
+    ids = np.arange(len(vectors)) if ids is None else ids
+    n = len(ids)
+    points, exponent = _centred(vectors, ids)
+    if n <= k or not points.any():  # all are nominated, or all are alike
+        return Nominations(np.tile(ids[:k].astype(np.int32), (n, 1)), np.full(n, np.inf if n <= k else 0.0))
+    search = NearestSearch.of(points)
+    slack = (vectors.shape[1] + 4) * 2.0**-51
+    rows, floors = np.empty((n, k), np.int32), np.empty(n)
+    for first in range(0, n, TILE_ROWS):
+        if whole:  # not for the words that a tour has left
+            reached("comparing words", first / n)
+        some = points[first : first + TILE_ROWS].astype(np.float64)
+        near = search.several(some, k)
+        squares = ((some - points[near[:, -1]]) ** 2).sum(axis=1) * (1 - slack) - 3 * slack * search.largest**2
+        distances = np.sqrt(np.maximum(squares, 0)) - 2.0**-22 * search.largest
+        floors[first : first + TILE_ROWS] = np.maximum(distances, 0) ** 2 * (1 - slack)
+        rows[first : first + TILE_ROWS] = ids[near]
+    return Nominations(rows, np.ldexp(floors, -2 * exponent))
+
+
+def _centred(vectors: Float32, ids: Int64) -> tuple[Float32, int]:
+    """Return these vectors less the mean of all, times 2^exponent, float32 [n, d] below 1; and the exponent."""
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    strips = range(0, len(ids), TILE_ROWS)
+    largest = max(float(np.abs(vectors[ids[i : i + TILE_ROWS]] - mean).max()) for i in strips)
+    exponent = -int(np.frexp(largest)[1])
+    points = np.empty((len(ids), vectors.shape[1]), np.float32)
+    for i in strips:
+        points[i : i + TILE_ROWS] = np.ldexp(vectors[ids[i : i + TILE_ROWS]] - mean, exponent)
+    return points, exponent
 
 
 def neighbors(vectors: Float32, k: int) -> Int32:
@@ -17,7 +80,7 @@ def neighbors(vectors: Float32, k: int) -> Int32:
     K is less than k when there are fewer words.
     """
     vectors = np.ascontiguousarray(vectors, np.float32)
-    return neighbors_among(k, vectors, nominate(vectors, max(NOMINEES, 4 * k)))
+    return neighbors_among(k, vectors, nominate(vectors, k + MORE))
 
 
 def neighbors_among(k: int, vectors: Float32, nominations: Nominations) -> Int32:
@@ -48,6 +111,30 @@ def nearest(vectors: Float32, row: int, k: int, among: Int64 | None = None) -> t
     near, squares = np.empty(k, np.int32), np.empty(k, np.float64)
     _scan(vectors, row, np.arange(len(vectors)) if among is None else among, near, squares)
     return near, squares
+
+
+@njit()
+def squared_distance(vectors: Float32, a: int, b: int) -> float:
+    """Return the squared distance of two words, summed in float64 dimension by dimension: the one that decides."""
+    total = 0.0
+    for i in range(vectors.shape[1]):
+        gap = np.float64(vectors[a, i]) - np.float64(vectors[b, i])
+        total += gap * gap
+    return total
+
+
+@njit(fastmath={"reassoc", "contract"})
+def least_distance(vectors: Float32, a: int, b: int) -> float:
+    """Return a lower bound of ``squared_distance``, several times as fast: summed in any order.
+
+    Either sum of squares is within ``(d + 2) 2**-53`` of the exact one, times that (Higham 2002, §3.1).
+    """
+    total = 0.0
+    for i in range(vectors.shape[1]):
+        gap = np.float64(vectors[a, i]) - np.float64(vectors[b, i])
+        total += gap * gap
+    least: float = total * (1 - (vectors.shape[1] + 4) * 2.0**-51)
+    return least
 
 
 @njit()

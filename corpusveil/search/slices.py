@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from typing import Any
@@ -25,18 +25,11 @@ def in_slices(n: int, kernel: Callable[..., Any], *arguments: Any) -> None:
     If such a kernel calls it, it does all rows itself.
     """
     threads = 1 if getattr(_inside, "here", False) else _threads()
-    edges = np.linspace(0, n, threads + 1).astype(int).tolist()
-    together(kernel, [(*arguments, low, high) for low, high in pairwise(edges)])
-
-
-def together(kernel: Callable[..., Any], calls: Iterable[tuple[Any, ...]]) -> None:
-    """Run ``kernel`` for each tuple of arguments, in threads; return when all are done."""
-    if _threads() == 1 or getattr(_inside, "here", False):
-        for arguments in calls:
-            kernel(*arguments)
+    if threads == 1:
+        kernel(*arguments, 0, n)
         return
-    pool = _pool(os.getpid())
-    for call in [pool.submit(kernel, *arguments) for arguments in calls]:
+    pool, edges = _pool(os.getpid()), np.linspace(0, n, threads + 1).astype(int).tolist()
+    for call in [pool.submit(kernel, *arguments, low, high) for low, high in pairwise(edges)]:
         call.result()
 
 

@@ -2,8 +2,8 @@
 
 ``greedy`` is Algorithm 1 of 1-Diffractor (Meisenbacher et al. 2024): from the last word go to the nearest of *all*
 unused words. The distance is Euclidean; its square is summed in float64, dimension by dimension, and equal distances go
-to the lowest id. The result is exact on every machine: ``nominations.py`` only skips distances that cannot matter.
-Cost: half the products of all words with all words, then a walk that rarely needs more than its nominees. ``improved``
+to the lowest id. The result is exact on every machine: nominations only skip distances that cannot matter.
+Cost: the products of all words with all words, then a walk that rarely needs more than its nominees. ``improved``
 starts from this order (``tour_improvement.py``).
 """
 
@@ -16,12 +16,18 @@ import numpy as np
 
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.compiled import njit
-from corpusveil.search.neighbors import nearest, neighbors_among
-from corpusveil.search.nominations import Nominations, least_distance, nominate, squared_distance
+from corpusveil.search.neighbors import (
+    Nominations,
+    least_distance,
+    nearest,
+    neighbors_among,
+    nominate,
+    squared_distance,
+)
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve
 from corpusveil.waiting import reached
 
-NOMINEES = 40
+NOMINEES = 56
 # A word whose nominees are all used needs a full scan of the words left. New nominations among them pay for their
 # matrix product once there are at most this share of the words that had the last ones, and the scans since reach a
 # share of the words left (measured with vectors of 300 dimensions: at 34,573 words 136 scans, 1 renewal).

@@ -16,7 +16,7 @@ import numpy as np
 
 from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import called, njit
-from corpusveil.search.nominations import squared_distance
+from corpusveil.search.neighbors import squared_distance
 
 NEIGHBORS = 10
 SMALLEST = 5

@@ -32,7 +32,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, large_strings, not_copied
 from corpusveil.transforms.identities import checked_identities
-from corpusveil.transforms.release.release import AnyRelease, require_release
+from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22

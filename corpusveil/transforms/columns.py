@@ -10,7 +10,7 @@ import pyarrow as pa
 from corpusveil.errors import DataError, SettingError, of_other_type
 from corpusveil.ledger.summary import Ledger
 from corpusveil.transforms.identities import column_values
-from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.table import of_columns
 
 _REGISTERED: list[Any] = []

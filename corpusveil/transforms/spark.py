@@ -28,7 +28,7 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, not_copied, stays_of
 from corpusveil.transforms.identities import identities_of
-from corpusveil.transforms.release.release import AnyRelease, require_release
+from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
 
 OF_IDS = ("string", "tinyint", "smallint", "int", "bigint")

@@ -35,7 +35,7 @@ from corpusveil.transforms.identities import (
     identities_of_documents,
     warn_of_repeated,
 )
-from corpusveil.transforms.release.release import AnyRelease, require_release
+from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")

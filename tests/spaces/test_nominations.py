@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import combinations_with_replacement
-
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.search import nominations, slices
-from corpusveil.search.nominations import least_distance, nominate, rounds, squared_distance
+from corpusveil.search import neighbors, slices
+from corpusveil.search.nearest_words import NearestSearch
+from corpusveil.search.neighbors import least_distance, nominate, squared_distance
 from corpusveil.spaces.list_orders import greedy_orders
 
 from .test_list_orders import brute_force, cases
@@ -33,18 +32,17 @@ def wrong_floors(vectors: Floats) -> int:
 @pytest.mark.parametrize("name", cases())
 def test_blocks_and_threads_change_neither_floors_nor_tour(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     vectors = cases()[name].astype(np.float32)
-    monkeypatch.setattr(nominations, "TILE", 130)
+    monkeypatch.setattr(neighbors, "TILE_ROWS", 130)
     monkeypatch.setattr(slices, "_threads", lambda: 3)
     assert wrong_floors(vectors) == 0
     assert np.array_equal(greedy_orders(vectors, [3])[0], brute_force(vectors, 3))
 
 
-def test_floors_without_what_rounding_takes_away_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Control: of many words at one distance, some seem farther away than they are."""
-    vectors = cases()["corners of a cube"].astype(np.float32)
-    points, _, exponent = nominations._centred(vectors, np.arange(len(vectors)))
-    halves = (np.square(points, dtype=np.float64).sum(axis=1) / 2).astype(np.float32)
-    monkeypatch.setattr(nominations, "_centred", lambda *_: (points, halves, exponent))
+def test_floors_of_fewer_words_than_were_compared_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: a search that leaves a word out nominates others, whose floors are too high."""
+    vectors = cases()["gaussian"].astype(np.float32)
+    several = NearestSearch.several
+    monkeypatch.setattr(NearestSearch, "several", lambda self, points, k: several(self, points, k + 1)[:, 1:])
     assert wrong_floors(vectors) > 0
 
 
@@ -58,14 +56,3 @@ def test_the_least_distance_is_below_the_distance(name: str) -> None:
     assert (least >= exact * (1 - 1e-12)).all()
     if name == "gaussian":
         assert (least / (1 - (vectors.shape[1] + 4) * 2.0**-51) > exact).any()
-
-
-@pytest.mark.parametrize("blocks", [1, 2, 5, 8])
-def test_each_two_blocks_meet_once_and_never_share_a_round_with_another_pair(blocks: int) -> None:
-    """Two threads must not write the buffer of one word."""
-    met = []
-    for pairs in rounds(blocks):
-        busy = [block for left, right in pairs for block in {left, right}]
-        assert len(busy) == len(set(busy))
-        met += [tuple(sorted(pair)) for pair in pairs]
-    assert sorted(met) == list(combinations_with_replacement(range(blocks), 2))

@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.search.neighbors import neighbors, neighbors_among
-from corpusveil.search.nominations import nominate
+from corpusveil.search.neighbors import neighbors, neighbors_among, nominate
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 from corpusveil.spaces.tour_improvement import NEIGHBORS, SEGMENT
 

@@ -8,7 +8,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +17,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.caps import Spending
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release import corpus, left_out
+from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
 from tests.engines.corpora import WORDS, Ground, data_files, make_release, read_shard, write_shard
 
@@ -104,10 +103,3 @@ class TestDrop:
         write(tmp_path / "in", [[0, 3], [1, 2]])
         go(release_of(space), source, tmp_path / "out")
         assert read(tmp_path / "out") == [[0, 3], [1, 2]]
-
-
-def test_copies_are_counted() -> None:
-    """Of 20,000 texts, the last three quarters repeat one of the first."""
-    texts = pa.array([f"text {number % 5000}" for number in range(20000)], pa.large_string())
-    tags = left_out.content_tags(b"k" * 32, texts, range(20000))
-    assert left_out.count([tags[:7000], tags[7000:]]) == left_out.Copies(20000, 15000, 4)

@@ -5,24 +5,21 @@ A claim is the sender's word. A digest or signature binds it to files and to a p
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.budget.budget import in_full
-from corpusveil.errors import SettingError, listed, nearest
+from corpusveil.errors import SettingError
 from corpusveil.passages.pieces import PERS
 
 NONE, TEST = "none", "the published test key"
 OF = {"nats": "per", "cap": "unit"}
 """Numbers, and the field that says of what: a requirement of one needs a requirement of the other."""
 FIELDS = (*OF, *OF.values(), "mechanism", "space", "release", "key", "kept")
-_AMBIGUOUS = {
-    "epsilon": "an epsilon of words is for a unit of distance, and one of texts for any two, so it means another thing "
-    "for each; require nats, as in 'nats<=14' with 'per=document'",
-}
+_REQUIREMENT = re.compile(
+    rf"\s*(?:({'|'.join(OF)})\s*<=\s*(\d+\.?\d*(?:e[+-]?\d+)?)|({'|'.join(FIELDS[2:])})\s*=\s*(.*\S))\s*"
+)
 
 
 def claims_of(manifest: Mapping[str, Any]) -> dict[str, str]:
@@ -50,68 +47,40 @@ def _names(names: Sequence[str]) -> str:
     return ",".join(name if clear else repr(name) for name, clear in zip(names, is_clear, strict=True)) or NONE
 
 
-@dataclass(frozen=True, slots=True)
-class Requirement:
-    """A field, and the value that it has to have; of a number, the ``most`` that it may be."""
+def requirements(texts: str | Iterable[str]) -> list[tuple[str, str]]:
+    """Return the fields of ``nats<=14`` or ``per=document``, and the value of each, at most or exactly.
 
-    field: str
-    value: str
-    most: float | None = None
-
-    @classmethod
-    def of(cls, text: str) -> Requirement:
-        """Return the requirement of ``nats<=14`` or ``per=document``. Raises UserError for any other text."""
-        match = re.fullmatch(r"\s*([\w-]+)\s*(<=|=)\s*(.*\S)\s*", text)
-        if match is None:
-            raise SettingError(f"require = {text!r}: give a field and a value, as in 'nats<=14' or 'per=document'.")
-        field, operator, value = match.groups()
-        if field in _AMBIGUOUS:
-            raise SettingError(f"require {field}: {_AMBIGUOUS[field]}.")
-        if field not in FIELDS:
-            near = nearest(field, FIELDS) or f"; there are {listed(FIELDS)}."
-            raise SettingError(f"require {field}: there is no such field{near}")
-        if (operator == "<=") != (field in OF):
-            right = "<= and a number" if field in OF else "= and a name"
-            raise SettingError(f"require = {text!r}: {field} takes {right}.")
-        if field == "per" and value not in {"token", *PERS}:
-            raise SettingError(f"require = {text!r}: choose one of token, {listed(PERS)}.")
-        most = number_of(value) if field in OF else None
-        if field in OF and (most is None or most == math.inf):
-            raise SettingError(f"require = {text!r}: give a number of nats.")
-        return cls(field, value, most)
-
-    def unmet(self, claims: Mapping[str, str]) -> str | None:
-        """Say how the claims miss this requirement; None if they meet it."""
-        claimed = claims.get(self.field, NONE)
-        number = number_of(claimed)
-        if self.most is None:
-            is_met = self.value in (claimed, *(claimed.split(",") if self.field == "unit" else ()))
-        else:
-            is_met = number is not None and number <= self.most
-        return None if is_met else f"{self.field} is {claimed}, and {self.value} is required"
-
-
-def requirements(texts: Iterable[str]) -> list[Requirement]:
-    """Return the requirements of these texts. Raises UserError for a wrong one, and for nats of what is not named."""
-    made = [Requirement.of(text) for text in texts]
-    named = {requirement.field for requirement in made}
+    Raises UserError for any other text, and for a number of nats that does not say of what.
+    """
+    made = []
+    for text in [texts] if isinstance(texts, str) else texts:
+        match = _REQUIREMENT.fullmatch(text)
+        field, value = "", ""
+        if match is not None:
+            field, value = match[1] or match[3], match[2] or match[4]
+        if not field or (field == "per" and value not in {"token", *PERS}):
+            raise SettingError(
+                f"require = {text!r}: give nats<=NUMBER with per=token or per={' or '.join(PERS)}, cap<=NUMBER with "
+                f"unit=COLUMN, or one of {', '.join(FIELDS[4:])} with = and a name; an epsilon alone is of no unit."
+            )
+        made.append((field, value))
+    named = {field for field, _ in made}
     for number, what in OF.items():
         if number in named and what not in named:
-            example = {"per": "document, sentence or token", "unit": "the column of a privacy unit"}[what]
-            raise SettingError(f"require {number}: nats of what? Require {what}, too: {example}.")
+            raise SettingError(
+                f"require {number}: nats of what? Require {what}, too, as in {number}<=14 with {what}=…."
+            )
     return made
 
 
-def unmet(wanted: Sequence[Requirement], claims: Mapping[str, str]) -> list[str]:
+def unmet(wanted: Sequence[tuple[str, str]], claims: Mapping[str, str]) -> list[str]:
     """Say which requirements the claims miss. None hold for a release under the published test key."""
-    test = [f"key is {TEST}, so nothing is private"] if wanted and claims.get("key") == TEST else []
-    return [*test, *filter(None, (requirement.unmet(claims) for requirement in wanted))]
-
-
-def number_of(text: str) -> float | None:
-    """Return the number of nats that a text is; None of any other text."""
-    try:
-        number = float(text)
-    except ValueError:
-        return None
-    return number if number >= 0 else None
+    missed = [f"key is {TEST}, so nothing is private"] if wanted and claims["key"] == TEST else []
+    for field, value in wanted:
+        claimed = claims[field]
+        if field in OF:
+            is_met = claimed != NONE and 0 <= float(claimed) <= float(value)
+        else:
+            is_met = value == claimed or (field == "unit" and value in claimed.split(","))
+        missed += [] if is_met else [f"{field} is {claimed}, and {value} is required"]
+    return missed

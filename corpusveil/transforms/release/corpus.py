@@ -35,10 +35,11 @@ from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, whol
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
-from corpusveil.transforms.release.release import AnyRelease, differences, named
+from corpusveil.transforms.release.release import differences, named
 from corpusveil.waiting import waiting
 
 DROPS, SPENDING = "drops", "spending"

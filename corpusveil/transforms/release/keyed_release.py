@@ -1,4 +1,4 @@
-"""What releases by words and by passages have in common: digest, name, subkey, and their account in a ledger."""
+"""What every release is: what decides its texts, its guarantee and its account; digest, name and subkey follow."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import abc
 import hashlib
 import json
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any, ClassVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from corpusveil.display import Shown
-from corpusveil.errors import SettingError
-from corpusveil.ledger.account import Account, Accounts
+from corpusveil.errors import SettingError, of_other_type
+from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.sampling.draws import DrawKey
 
@@ -18,22 +19,23 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from corpusveil.choices import Duplicates
+    from corpusveil.kernel.transform import Transform
     from corpusveil.mechanisms.base import Guarantee
     from corpusveil.passages.store import Store
     from corpusveil.sampling.keys import Key
     from corpusveil.spaces import Space
 
 
-class KeyedRelease(Shown):
-    """A configuration and a key, which decide the private text of a document."""
+@dataclass(frozen=True, slots=True, repr=False)
+class AnyRelease(Shown):
+    """A configuration and a key, which decide the private text of a document: by words, or by passages."""
 
-    __slots__ = ()
-    counted: ClassVar[str] = "token"
-    """What is counted of its texts."""
+    counted: ClassVar[Literal["token", "piece"]]
+    """What is drawn, and counted of its texts."""
 
-    if TYPE_CHECKING:
-        key: Key
-        duplicates: Duplicates
+    key: Key = field(kw_only=True)
+    """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
+    duplicates: Duplicates = field(default="independent", kw_only=True)
 
     @abc.abstractmethod
     def configuration(self) -> dict[str, Any]:
@@ -44,7 +46,7 @@ class KeyedRelease(Shown):
         """Return what an entry of a ledger says of this release: mechanism, space or store, and budget."""
 
     @abc.abstractmethod
-    def kernel(self, *, whole_corpus: bool = False) -> Accounts:
+    def kernel(self, *, whole_corpus: bool = False) -> Transform:
         """Return the batch kernel. It holds the subkeys of this release, never the key itself.
 
         Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
@@ -61,6 +63,10 @@ class KeyedRelease(Shown):
     @abc.abstractmethod
     def law(self) -> str:
         """Return what the law makes of a text at this epsilon, in a sentence."""
+
+    @abc.abstractmethod
+    def at(self, epsilon: float) -> Self:
+        """Return this release at another epsilon, of a token or of a piece."""
 
     @property
     @abc.abstractmethod
@@ -107,3 +113,10 @@ class KeyedRelease(Shown):
                 "remove copies beforehand."
             )
         return DrawKey.derive(self.key, self.digest)
+
+
+def require_release(value: Any) -> AnyRelease:
+    """Return a release. Raises UserError for anything else."""
+    if not isinstance(value, AnyRelease):
+        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key), or cv.PassageRelease")
+    return value

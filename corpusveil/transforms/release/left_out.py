@@ -116,30 +116,6 @@ def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> t
     return drops, inputs
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
-    """Of ``documents``, ``copies`` repeat an earlier document; the most frequent text occurs ``most`` times."""
-
-    documents: int
-    copies: int
-    most: int
-
-    def sentence(self) -> str:
-        """Return the counts in words."""
-        return (
-            f"{self.documents:,} documents, of which {self.copies:,} are copies of an earlier document; the most "
-            f"frequent text occurs {self.most:,} times. With duplicates = independent, such a document spends "
-            f"{self.most:,} times as much"
-        )
-
-
-def count(parts: Sequence[pa.Table]) -> Copies:
-    """Count equal tags."""
-    tags = pa.concat_tables([_TAGS.empty_table(), *parts])
-    times = tags.group_by(["low", "high"]).aggregate([([], "count_all")])["count_all"].to_numpy()
-    return Copies(len(tags), len(tags) - times.size, int(times.max(initial=0)))
-
-
 def refusal(error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records) -> CapError:
     """Return a refusal that names a new private file with each unit above the cap, and where its documents are."""
     lines: dict[bytes, dict[str, Any]] = {}

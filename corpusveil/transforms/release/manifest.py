@@ -22,7 +22,7 @@ from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.release import AnyRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.risk import RiskField
 from corpusveil.transforms.release.statement import NOT_PRIVATE
 

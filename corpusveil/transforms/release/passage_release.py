@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import pyarrow as pa
 
 from corpusveil.budget.budget import written
-from corpusveil.choices import DUPLICATES, Duplicates
+from corpusveil.choices import DUPLICATES
 from corpusveil.display import Card, rounded_up
 from corpusveil.errors import SettingError, not_a_choice, of_other_type
 from corpusveil.kernel.kernel import KERNEL_VERSION
@@ -18,18 +18,19 @@ from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages import figures
 from corpusveil.passages.encoder import MeanVectors
-from corpusveil.passages.overlap import TEXTS, refuse_overlap
+from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.transforms.release.keyed_release import KeyedRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.promises import (
-    NO_AUTHOR,
+    AUTHORS,
     OF_PASSAGES,
     OF_PASSAGES_IN_BRIEF,
     ORDER,
+    OVERLAP,
     Promise,
     sentences,
 )
@@ -37,7 +38,7 @@ from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class PassageRelease(KeyedRelease):
+class PassageRelease(AnyRelease):
     """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
 
     ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
@@ -49,13 +50,11 @@ class PassageRelease(KeyedRelease):
     mechanism: PassageExchange
     epsilon: float
     per: Per = "document"
-    key: Key = field(kw_only=True)
     most_pieces: int | None = field(default=None, kw_only=True)
-    duplicates: Duplicates = field(default="independent", kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
-    """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
+    """Release although the input's texts stand in the store; the manifest says so, and it is in no digest."""
 
-    counted: ClassVar[str] = "piece"
+    counted: ClassVar[Literal["piece"]] = "piece"
 
     def __post_init__(self) -> None:
         if not isinstance(self.mechanism, PassageExchange):
@@ -118,7 +117,7 @@ class PassageRelease(KeyedRelease):
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
             notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
-            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions, key),
+            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions[: 1 if self.accept_overlap else None], key),
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
@@ -131,7 +130,10 @@ class PassageRelease(KeyedRelease):
             "encoder": lambda: self.mechanism.store.encoder.name,
         }
         of = "built in" if isinstance(self.mechanism.store.encoder, MeanVectors) else "another"
-        named = {"budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,)}
+        named = {
+            "budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,),
+            "store.accept_overlap": ("yes" if self.accept_overlap else "no",),
+        }  # fmt: skip
         return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
@@ -155,14 +157,17 @@ class PassageRelease(KeyedRelease):
         if info.get("figures"):
             exchange = self.mechanism.exchange(self.epsilon)
             named["similarity"] = round(exchange.mean(store.similarity, store.overall), 4)
-        return KeyedRelease.statement(self) | {"store": named}
+        return AnyRelease.statement(self) | {"store": named}
+
+    def at(self, epsilon: float) -> Self:
+        return dataclasses.replace(self, epsilon=epsilon)
 
     @property
     def public(self) -> Store:
         return self.mechanism.store
 
     def in_brief(self) -> str:
-        return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
+        return " ".join(self._promises(OF_PASSAGES_IN_BRIEF))
 
     def law(self) -> str:
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
@@ -192,13 +197,13 @@ class PassageRelease(KeyedRelease):
                 ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join(self._disclosed())),
                 ("promise", "release.guarantee() shows it"),
-                ("facts", NO_AUTHOR),
+                ("facts", " ".join(self._promises((AUTHORS, OVERLAP)))),
             ],
         )
 
     def refuse(self, texts: pa.Array) -> None:
         if not self.accept_overlap:
-            refuse_overlap(self.mechanism.store, texts.slice(0, TEXTS).cast(pa.large_string()))
+            refuse_overlap(self.mechanism.store, texts.cast(pa.large_string()))
 
 
 _NEIGHBORS = {

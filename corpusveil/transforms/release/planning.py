@@ -27,10 +27,8 @@ from corpusveil.ledger.entries import SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import files, formats
-from corpusveil.storage.corpus import CorpusIn
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
-from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import refuse_first, skip
 from corpusveil.storage.records import Shard
@@ -38,7 +36,6 @@ from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.counts import MANY_UNKNOWN, Counts
 from corpusveil.transforms.release.corpus import Run
-from corpusveil.transforms.release.left_out import Copies, content_tags, count
 
 SAMPLED = 3
 """The number of sampled shards, spread over all shards."""
@@ -55,7 +52,6 @@ class Forecast(Shown):
 
     ``nats`` has the mean and the largest spending of the sampled documents. ``refused`` says why the ledger's cap
     refuses the release. ``spent`` is the most that a unit in the ledger has spent, in nats.
-    ``copies`` is known if all documents were compared.
     """
 
     shards: int
@@ -69,7 +65,6 @@ class Forecast(Shown):
     nats: tuple[float, float]
     refused: str | None
     spent: float | None
-    copies: Copies | None = None
     unknown_share: float = 0.0
     """The share of the words of the sample that the space does not have."""
     by_unit: tuple[float, ...] = ()
@@ -107,8 +102,6 @@ class Forecast(Shown):
             )
         if self.refused is not None:
             lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")
-        if self.copies is not None:
-            lines.append(self.copies.sentence())
         return [*lines, *self.choices]
 
     def card(self) -> Card:
@@ -210,18 +203,3 @@ def _decided(
         most = Books(connection, before).most(INFINITE)
         spent = None if most is None else as_float(most.nats)
         return refused, spent, tuple(as_float(totals[place]) for place in places)
-
-
-def count_duplicates(reads: CorpusIn) -> Copies:
-    """Count the documents of a corpus that are copies of others.
-
-    Equal means the same bytes, by tags under a throwaway key, of which memory holds all.
-    """
-    secret = Key.generate().derive("copies")
-    tags = []
-    for shard in find_shards(reads.inputs):
-        form = formats.find(formats.form_of(shard.url))
-        with files.open_read(shard.url) as file:
-            batches = form.batches(file, shard.url, reads.columns)
-            tags += [content_tags(secret, batch.texts, batch.numbers) for batch in batches]
-    return count(tags)

@@ -7,13 +7,13 @@ import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 
 from corpusveil.budget import Budget
 from corpusveil.budget.budget import in_full, written
-from corpusveil.choices import DUPLICATES, Duplicates
+from corpusveil.choices import DUPLICATES
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card
 from corpusveil.errors import (
@@ -30,8 +30,7 @@ from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.keyed_release import KeyedRelease
-from corpusveil.transforms.release.passage_release import PassageRelease
+from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, in_brief
 
@@ -40,7 +39,7 @@ EXAMPLE_LENGTHS = (10, 100, 1000)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Release(KeyedRelease):
+class Release(AnyRelease):
     """Everything that decides the private text of a document. Frozen; its digest names it.
 
     ``mechanism`` replaces words (``cv.RingGeometric(space)``), ``budget`` says with which epsilon per token or document
@@ -58,11 +57,9 @@ class Release(KeyedRelease):
     mechanism: Mechanism
     budget: Budget
     policy: TextPolicy = field(default_factory=TextPolicy)
-    key: Key = field(kw_only=True)
-    """Required: a key that nobody chose would differ in each process, and each key spends the budget once more."""
     collocations: Collocations | None = None
-    duplicates: Duplicates = "independent"
     spans: SpanPolicy | None = field(default=None, kw_only=True)
+    counted: ClassVar[Literal["token"]] = "token"
     span_marks: tuple[str, ...] = field(init=False, repr=False, compare=False)
     """What recognizers were when the release was made; each worker compares."""
     accept_no_guarantee: bool = field(default=False, kw_only=True, compare=False)
@@ -179,13 +176,17 @@ class Release(KeyedRelease):
         """
         return guarantee_of(self)
 
+    def at(self, epsilon: float) -> Self:
+        chosen = None if self.risk is None or self.risk.epsilon != epsilon else self.risk
+        return replace(self, budget=replace(self.budget, epsilon=epsilon), risk=chosen)
+
     @property
     def public(self) -> Space:
         return self.mechanism.space
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest; and the risk that chose epsilon."""
-        return KeyedRelease.statement(self) | ({} if self.risk is None else {"risk": self.risk.as_dict()})
+        return AnyRelease.statement(self) | ({} if self.risk is None else {"risk": self.risk.as_dict()})
 
     def in_brief(self) -> str:
         return in_brief(self.guarantee().plain_ldp, self.budget.epsilon, self.budget.per)
@@ -279,14 +280,3 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     shown = [{name: json.dumps(value) for name, value in some.items() if value is not None} for some in (then, now)]
     pairs = [(name, *(configuration.get(name, _UNSET) for configuration in shown)) for name in {**then, **now}]
     return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]
-
-
-AnyRelease: TypeAlias = Release | PassageRelease
-"""A release by words, or by passages."""
-
-
-def require_release(value: Any) -> AnyRelease:
-    """Return a release. Raises UserError for anything else."""
-    if not isinstance(value, (Release, PassageRelease)):
-        raise of_other_type("release", value, "cv.Release(mechanism, budget, key=key), or cv.PassageRelease")
-    return value

@@ -6,7 +6,7 @@ import hashlib
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corpusveil.display import Card, Shown, rounded_up, several
@@ -21,14 +21,7 @@ from corpusveil.storage import files
 from corpusveil.storage.inputs import Address
 from corpusveil.storage.records import record_at
 from corpusveil.storage.tasks import plain_digest
-from corpusveil.transforms.release.claims import (
-    FIELDS,
-    NONE,
-    claims_of,
-    number_of,
-    requirements,
-    unmet,
-)
+from corpusveil.transforms.release.claims import FIELDS, NONE, claims_of, requirements, unmet
 from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
 from corpusveil.waiting import reached, waiting
 
@@ -77,7 +70,7 @@ class Verification(Shown):
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
         cap = "no cap" if claims["cap"] == NONE else f"at most {claims['cap']} for a {claims['unit']}"
-        nats = claims["nats"] if (number := number_of(claims["nats"])) is None else rounded_up(number)
+        nats = claims["nats"] if claims["nats"] == NONE else rounded_up(float(claims["nats"]))
         said = f"{nats} nats for a {claims['per']}; {cap}; kept columns: {claims['kept']}"
         return Card(
             f"Release {self.url}",
@@ -97,7 +90,7 @@ class Verification(Shown):
         )
 
 
-def verify(release: Address, digest: str | None = None, require: Iterable[str] = ()) -> Verification:
+def verify(release: Address, digest: str | None = None, require: str | Iterable[str] = ()) -> Verification:
     """Compare the files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
 
     ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
@@ -106,66 +99,72 @@ def verify(release: Address, digest: str | None = None, require: Iterable[str] =
     the digest is that of the index. Raises UserError if there is no manifest, if it is damaged, and for a requirement
     that cannot be decided.
     """
-    url = files.absolute(files.as_text(release))
-    require = [require] if isinstance(require, str) else list(require)
-    wanted, digest = requirements(require), None if digest is None else digest.lower()
-    if digest is not None and not re.fullmatch(r"[0-9a-f]{64}", digest):
+    url, wanted = files.absolute(files.as_text(release)), requirements(require)
+    if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):
         raise SettingError("digest: give the SHA-256 of manifest.json, 64 hexadecimal digits.")
-    if not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX)):
-        return _verify_runs(url, digest, require)
-    manifest = manifest_of(url)
-    actual = hashlib.sha256(files.read_bytes(files.join(url, MANIFEST))).hexdigest()
-    differences = []
-    if digest is not None and digest != actual:
-        differences.append(f"{MANIFEST} has the SHA-256 {actual}, not that which you gave")
-    names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
-    beside = [name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name))]
+    is_schedule = not files.exists(files.join(url, MANIFEST)) and files.exists(files.join(url, INDEX))
     with waiting("verifying"):
-        differences += _differences(url, manifest)
-    differences += [f"the manifest does not list {name!r}" for name in names if name not in beside]
+        checked = _of_runs(url, wanted) if is_schedule else _of_release(url, wanted)
+    actual = hashlib.sha256(files.read_bytes(files.join(url, checked.list_name))).hexdigest()
+    wrong = []
+    if digest is not None and digest.lower() != actual:
+        wrong.append(f"{checked.list_name} has the SHA-256 {actual}, not that which you gave")
+    differences = (*wrong, *checked.differences)
+    return replace(checked, manifest_sha256=actual, known=digest is not None, differences=differences)
+
+
+def _of_release(url: str, wanted: Sequence[tuple[str, str]]) -> Verification:
+    """Compare the files of a release with its manifest."""
+    manifest = manifest_of(url)
+    names = [name for name in files.listing(url, folders=True) if name not in {MANIFEST, "data"}]
+    beside = _beside(url, names)
+    differences = [
+        *_differences(url, manifest),
+        *(f"the manifest does not list {name!r}" for name in names if name not in beside),
+    ]
     claims = claims_of(manifest)
     return Verification(
-        url, len(manifest["shards"]), manifest["documents"], actual, digest is not None, tuple(differences),
-        tuple(beside), claims=claims, unmet=tuple(unmet(wanted, claims)),
+        url, len(manifest["shards"]), manifest["documents"], "", False, tuple(differences), beside, claims=claims,
+        unmet=tuple(unmet(wanted, claims)),
     )  # fmt: skip
 
 
-def _verify_runs(url: str, digest: str | None, require: Sequence[str]) -> Verification:
+def _of_runs(url: str, wanted: Sequence[tuple[str, str]]) -> Verification:
     """Compare the releases of a schedule with their index: no run or shard is missing, and none was added."""
     address = files.join(url, INDEX)
     index = record_at(address, Index, f"{address}: this index is damaged; get it again, or start the schedule again.")
     assert index is not None  # noqa: S101 - it exists
-    actual = hashlib.sha256(files.read_bytes(address)).hexdigest()
-    differences = []
-    if digest is not None and digest.lower() != actual:
-        differences.append(f"{INDEX} has the SHA-256 {actual}, not that which you gave")
-    beside = files.listing(url, folders=True)
-    unchecked = tuple(name for name in beside if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name)))
-    pages, listed, documents = {f"{run}.report.html" for run in index.runs}, set[str](), 0
+    names = files.listing(url, folders=True)
+    there = [run for run in names if files.exists(files.join(url, run, MANIFEST))]
+    listed, differences, missed, documents = set[str](), list[str](), list[str](), 0
     claims = dict.fromkeys(FIELDS, NONE)
-    missed = [] if index.runs else unmet(requirements(require), claims)
-    for run, manifest in index.runs.items():
-        if run not in beside or not files.exists(files.join(url, run, MANIFEST)):
+    for run, digest in index.runs.items():
+        if run not in there:
             differences.append(f"{run}, which {INDEX} lists, is missing")
             continue
-        checked = verify(files.join(url, run), manifest, require)
+        checked = verify(files.join(url, run), digest)
         differences += [f"{run}: {difference}" for difference in checked.differences]
-        claims, missed = dict(checked.claims), [*missed, *(f"{run}: {sentence}" for sentence in checked.unmet)]
-        documents += checked.documents
+        claims, documents = dict(checked.claims), documents + checked.documents
+        missed += [f"{run}: {sentence}" for sentence in unmet(wanted, claims)]
         listed |= {f"{run}/{shard['name']}" for shard in read_manifest(files.join(url, run))["shards"]}
-    places = {f"{released.run}/{released.shard}" for released in index.shards if released.run in beside}
+    places = {f"{released.run}/{released.shard}" for released in index.shards if released.run in names}
     if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
         differences.append(f"{INDEX} does not list the shards of its runs")
-    others = [name for name in beside if name not in {INDEX, *index.runs, *pages, *unchecked}]
-    runs = [name for name in others if re.fullmatch(r"run-\d{5,}", name)]
-    begun = [name for name in runs if not files.exists(files.join(url, name, MANIFEST))]
-    differences += [f"{INDEX} does not list {name!r}" for name in others if name not in begun]
-    unchecked += (*sorted(pages.intersection(beside)), *begun)
-    replaced = sum(1 for released in index.shards if released.replaced_by)
+    begun = [name for name in names if re.fullmatch(r"run-\d{5,}", name) and name not in there]
+    pages = [name for name in names if name.removesuffix(".report.html") in index.runs]
+    unchecked = (*_beside(url, names), *(name for name in pages if name not in index.runs), *begun)
+    known = {INDEX, *index.runs, *unchecked}
+    differences += [f"{INDEX} does not list {name!r}" for name in names if name not in known]
     return Verification(
-        url, len(index.shards), documents, actual, digest is not None, tuple(differences), unchecked, INDEX, replaced,
-        claims, tuple(missed),
+        url, len(index.shards), documents, "", False, tuple(differences), unchecked, INDEX,
+        sum(1 for released in index.shards if released.replaced_by), claims,
+        tuple(missed if index.runs else unmet(wanted, claims)),
     )  # fmt: skip
+
+
+def _beside(url: str, names: Iterable[str]) -> tuple[str, ...]:
+    """Return the names of files that may lie next to a manifest or an index."""
+    return tuple(name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name)))
 
 
 def manifest_of(release: str) -> dict[str, Any]:

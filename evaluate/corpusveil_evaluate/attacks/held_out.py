@@ -37,7 +37,7 @@ from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import string_buffers
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.attacks.picked_texts import piece_reader
 from corpusveil_evaluate.terms import tokenizer_of_space
 
@@ -97,7 +97,7 @@ class LawFit(Shown):
         ])  # fmt: skip
 
 
-def hold_out(texts: Any, release: AnyRelease, seed: int | None = None) -> tuple[list[str], list[str]]:
+def hold_out(texts: Any, release: Release | PassageRelease, seed: int | None = None) -> tuple[list[str], list[str]]:
     """Return texts to release and, for each, the one that a fair coin held out. Both lists are private.
 
     They are a text of ``texts`` and its copy, in which one piece is that of another text, or one word is the nearest
@@ -113,7 +113,7 @@ def hold_out(texts: Any, release: AnyRelease, seed: int | None = None) -> tuple[
 
 
 def audit_held_out(
-    release: AnyRelease, released: Any, held_out: Any, private: Any, *, level: float = LEVEL
+    release: Release | PassageRelease, released: Any, held_out: Any, private: Any, *, level: float = LEVEL
 ) -> HeldOutAudit:
     """Return whether a release says more of texts that were released than of those that a fair coin held out.
 
@@ -128,7 +128,7 @@ def audit_held_out(
     return HeldOutAudit(losses.size, int(guessed.sum()), right, stated, shown, most, level)
 
 
-def audit_fit(release: AnyRelease, originals: Any, private: Any, *, level: float = LEVEL) -> LawFit:
+def audit_fit(release: Release | PassageRelease, originals: Any, private: Any, *, level: float = LEVEL) -> LawFit:
     """Return how well private texts fit the stated law of their originals, lists or columns [D], at any epsilon."""
     (texts, out), random = _of_one_size(originals, private), np.random.default_rng(0)
     place = _places_of_pieces if isinstance(release, PassageRelease) else _places_of_words
@@ -145,7 +145,7 @@ def _texts(data: Any) -> list[str]:
     return [text or "" for text in frame_of(data, "text").texts.to_pylist()]
 
 
-def _stated(release: AnyRelease) -> float:
+def _stated(release: Release | PassageRelease) -> float:
     if (stated := release.guarantee().epsilon) is None:
         raise SettingError(f"{release.mechanism.name} has no guarantee, so there is nothing to refute.")
     return stated

@@ -30,7 +30,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.mechanisms.vector_blocks import LANES, blocks_of, squared_distances
 from corpusveil.sampling.draws import MECHANISM, NOISE, Draws
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.search.nominations import squared_distance
+from corpusveil.search.neighbors import squared_distance
 from corpusveil.search.slices import in_slices
 from corpusveil.spaces import Space
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets

@@ -21,7 +21,7 @@ from corpusveil.text.markup import plain
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.passage_release import PassageRelease
-from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.matching import Matched
 from corpusveil_evaluate.report.question import Question
 
@@ -81,7 +81,7 @@ def passage_release_of(manifest: Mapping[str, Any], store: Store) -> PassageRele
         raise ArtifactError(DAMAGED) from None
 
 
-def stated_release(manifest: Mapping[str, Any], store: Store | None, space: Space | None) -> AnyRelease:
+def stated_release(manifest: Mapping[str, Any], store: Store | None, space: Space | None) -> Release | PassageRelease:
     """Return the release of a manifest, of passages or words, on its ``store`` or ``space``, under a fresh key.
 
     Raises UserError for another store or space than it was made with, and without one.

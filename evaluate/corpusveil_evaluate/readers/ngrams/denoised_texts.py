@@ -21,7 +21,8 @@ from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.release import AnyRelease, Release
+from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.verification import check_shard, manifest_of
 from corpusveil_evaluate.readers.ngrams.denoise import MARGIN, Denoiser, Search
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
