@@ -35,9 +35,9 @@ from corpusveil.text.markup import Texts
 from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, TextPolicy
 from corpusveil.text.policy import SPAN as SPAN_ROLE
 from corpusveil.text.spans import Recognizer, SpanPolicy, Spans, covered
-from corpusveil.text.text_writer import NO_SPAN_TEXTS, assign_roles, enter, output_bound, write_text
+from corpusveil.text.text_writer import NO_SPAN_TEXTS, Decided, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.text.utf8 import CHARACTERS
 
 KERNEL_VERSION = 1
 """Part of the release digest; goes up whenever the same release would write other text."""
@@ -198,10 +198,8 @@ class Kernel:
         out = np.empty(bound, dtype=np.uint8)
         offsets = np.empty(tokens.documents.size, dtype=np.int64)
         counts.tokens_written += write_text(
-            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, chunk.roles, chunk.actions,
-            drawn, wording.words, wording.offsets, wording.records, len(self.mechanism.space), wording.masks,
-            wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
-            replaced.text, replaced.offsets,
+            tokens.arrays, Decided(chunk.roles, chunk.actions, drawn), wording, len(self.mechanism.space), replaced,
+            CHARACTERS, keep_layout, self.policy.case == "lower", out, offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 
