@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 GONE: Mapping[str, str] = {
-    "spans.pseudonyms": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
-    "spans.key": "a span is masked or resampled, and docs/spans.md has a recipe for labels",
+    "spans.pseudonyms": "a span is masked or resampled, and docs/left-out.md has a recipe for labels",
+    "spans.key": "a span is masked or resampled, and docs/left-out.md has a recipe for labels",
     "spans.columns": "write the values of the columns into a file of terms, and name it as {spans.find}",
     "text.numbers = surrogate": "choose resample or mask",
     "budget.model": "the space has a table of what readers recover; 'corpusveil evaluate risk' makes one",

@@ -28,17 +28,52 @@ def stub() -> str:
     return "\n".join([*lines, "]", ""])
 
 
+TASKS = {
+    "Look and choose": ("preview", "plan", "Forecast"),
+    "Release texts and files": (
+        "release", "Key", "privatize", "privatize_table", "privatize_corpus", "RowNumbers", "masker", "expr",
+        "register_sql", "Local", "Spark", "Beam", "Outcome",
+    ),
+    "Say a release in full": (
+        "Release", "Budget", "TextPolicy", "SpanPolicy", "PassageRelease", "PassageExchange", "Guarantee",
+    ),
+    "Limit and check": ("Ledger", "LedgerSummary", "LedgerCheck", "verify", "Verification"),
+    "Make stores, spaces and collocations of public text": (
+        "build_store", "load_store", "Store", "build_space", "load_space", "demo_space", "Space", "read_vectors",
+        "Vectors", "count_corpus", "CountOptions", "score_counts", "Scoring", "load_collocations", "Collocations",
+        "tokenize_corpus", "train_vectors", "Training",
+    ),
+    "Mechanisms": ("mechanism", "mechanism_names", "Mechanism", "content_weights", "NoClosedForm"),
+    "Evaluate": (
+        "evaluate_release", "write_report", "Findings", "reader_ladder", "Ladder", "audit", "Audit", "hold_out",
+        "audit_held_out", "HeldOutAudit", "audit_fit", "LawFit",
+    ),
+    "Errors": ("CorpusveilError", "UserError", "WorkError"),
+}  # fmt: skip
+"""The public names by what somebody wants to do."""
+HEAD = """# Python by task
+
+`import corpusveil as cv` gives these names. Each value prints a description of itself, without key and text. A wrong
+call raises a `cv.UserError` that says what to write; a program checks its [`code`](errors.md). `make lint` writes this
+page.
+"""
+
+
 def page() -> str:
-    """Return the page of the public names: mechanisms, then all others."""
-    mechanisms = {name: cls.__module__ for name, cls in classes().items() if cls.__module__ in own_modules()}
-    told = "`import corpusveil as cv`, then `cv.` and one of these names. `make lint` writes this page."
-    lines = ["# Python API", "", told, "", "## Mechanisms", ""]
-    lines += [f"::: {mechanisms[name]}.{name}" for name in sorted(mechanisms)]
-    lines += ["", "## All others", ""]
-    for name, (module, there) in sorted(vars(corpusveil)["_places"]().items()):
-        lines += [] if name == there else [f"`cv.{name}` is:", ""]
-        lines += [f"::: {module}.{there}"]
-    return "\n".join([*lines, ""])
+    """Return the page of the public names by task; mechanisms follow the names that make them."""
+    mechanisms = {name: (cls.__module__, name) for name, cls in classes().items() if cls.__module__ in own_modules()}
+    places = dict(vars(corpusveil)["_places"]()) | mechanisms
+    tasks = {task: [*names, *(sorted(mechanisms) if "mechanism" in names else ())] for task, names in TASKS.items()}
+    tasks["Others"] = sorted(places.keys() - {name for names in tasks.values() for name in names})
+    lines = [HEAD]
+    for task, names in tasks.items():
+        lines += [f"## {task}", ""] if names else []
+        for name in (name for name in names if name in places):
+            module, there = places[name]
+            lines += [] if name == there else [f"`cv.{name}` is:", ""]
+            lines += [f"::: {module}.{there}"]
+        lines += [""] if names else []
+    return "\n".join(lines)
 
 
 def own_modules() -> set[str]:

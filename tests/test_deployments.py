@@ -1,4 +1,4 @@
-"""The definitions of docs/configuration.md for cron, systemd, Kubernetes and Airflow are read by parsers of each."""
+"""The definitions of docs/schedules.md for cron, systemd, Kubernetes and Airflow are read by parsers of each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import kubernetes_validate
 import yaml
 from croniter import croniter
 
-PAGE = Path(__file__).parents[1] / "docs/configuration.md"
+PAGE = Path(__file__).parents[1] / "docs/schedules.md"
 
 
 def blocks(kind: str) -> list[str]:

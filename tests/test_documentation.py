@@ -43,7 +43,7 @@ OTHERS = "ray|dask|daft"
 SLOW = "word_risk|evaluate_release"
 """What reads with a whole language model: at night."""
 STARTS, EXAMPLES = {}, []
-for page in ("docs/frames.md", "docs/python.md"):
+for page in ("docs/frames.md", "docs/files.md", "docs/left-out.md"):
     STARTS[page], *others = blocks(page)
     EXAMPLES += [(page, one) for one in others]
 START = STARTS["docs/frames.md"]

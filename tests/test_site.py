@@ -17,7 +17,7 @@ from scripts import llms_txt
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
 MOST_WORDS = 38_000
-KINDS = ["Tutorial", "How-to", "Reference", "Explanation"]
+KINDS = ["Start", "Choose and prepare", "Release", "What is promised", "Evaluation and studies", "Reference", "Design"]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 NAV = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]
 OUTSIDE = re.compile(

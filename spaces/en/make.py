@@ -62,7 +62,7 @@ PACKAGE = HERE / "corpusveil_space_en"
 MOST = 1_500_000
 """Words of a source: goal-scripted dialogues and templates repeat themselves, and would speak for everybody."""
 LEAST = (3, 3, 4)
-"""The least counts of words, pairs and triples in the archive. docs/spaces.md says what this costs."""
+"""The least counts of words, pairs and triples in the archive. docs/mechanisms.md says what this costs."""
 STEPS, COLLOCATION_STEPS, COLLOCATION_WORDS = 8, 2.5, 27_000
 """Vectors are rounded to this many whole numbers a standard deviation; the most frequent tokens of the second space."""
 BEFORE_ZIP = (1980, 1, 1, 0, 0, 0)

@@ -17,7 +17,7 @@ from tests.calls import QUIET, command, fails, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files
 
-EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/configuration.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/schedules.md").read_text(), re.MULTILINE | re.DOTALL)[0]
 
 
 def whole(folder: Path) -> dict[str, dict[str, Any]]:

@@ -105,7 +105,7 @@ class Yarn:
         wait_until(lambda: log.read_text(errors="replace").count(registered) == len(self.nodes), every=0.2)
 
     def submit(self, arguments: list[str], folder: Path, *settings: str) -> subprocess.Popen[bytes]:
-        """Start the submission of docs/operations.md, with the environment that a node's processes would have."""
+        """Start the submission of docs/clusters.md, with the environment that a node's processes would have."""
         import pyspark
 
         home = Path(pyspark.__file__).parent

@@ -70,7 +70,7 @@ def test_the_driver_of_a_submit_ends_with_its_java() -> None:
 
 def test_the_page_and_the_code_keep_credentials_out_of_event_logs() -> None:
     """By the names of the variables that the page hands to executors, and of the other stores."""
-    page = (ROOT / "docs/operations.md").read_text()
+    page = (ROOT / "docs/clusters.md").read_text()
     (given,) = re.findall(r"spark\.redaction\.regex='(.+)'", page)
     assert given == REDACTION[1]
     names = set(re.findall(r"spark\.executorEnv\.(\w+)", page)) | {

@@ -189,7 +189,7 @@ def test_a_raw_token_that_can_not_be_asked_about_is_not_shown(
 
 @pytest.mark.stores
 def test_the_emulators_are_those_of_the_documentation() -> None:
-    """docs/stores.md names the versions that this suite ran on."""
-    page = (Path(__file__).parents[2] / "docs" / "stores.md").read_text()
+    """docs/clusters.md names the versions that this suite ran on."""
+    page = (Path(__file__).parents[2] / "docs" / "clusters.md").read_text()
     for package in ("gcsfs", "adlfs", "gcp-storage-emulator"):
         assert f"{package} {importlib.metadata.version(package)}" in page

@@ -18,7 +18,7 @@ from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages import figures
 from corpusveil.passages.encoder import MeanVectors
-from corpusveil.passages.overlap import TEXTS, refuse_overlap
+from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
@@ -26,10 +26,11 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
 from corpusveil.transforms.release.promises import (
-    NO_AUTHOR,
+    AUTHORS,
     OF_PASSAGES,
     OF_PASSAGES_IN_BRIEF,
     ORDER,
+    OVERLAP,
     Promise,
     sentences,
 )
@@ -51,7 +52,7 @@ class PassageRelease(AnyRelease):
     per: Per = "document"
     most_pieces: int | None = field(default=None, kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
-    """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
+    """Release although the input's texts stand in the store; the manifest says so, and it is in no digest."""
 
     counted: ClassVar[Literal["piece"]] = "piece"
 
@@ -113,7 +114,7 @@ class PassageRelease(AnyRelease):
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
             notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
-            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions, key),
+            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions[: 1 if self.accept_overlap else None], key),
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
@@ -126,7 +127,10 @@ class PassageRelease(AnyRelease):
             "encoder": lambda: self.mechanism.store.encoder.name,
         }
         of = "built in" if isinstance(self.mechanism.store.encoder, MeanVectors) else "another"
-        named = {"budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,)}
+        named = {
+            "budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,),
+            "store.accept_overlap": ("yes" if self.accept_overlap else "no",),
+        }  # fmt: skip
         return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
@@ -160,7 +164,7 @@ class PassageRelease(AnyRelease):
         return self.mechanism.store
 
     def in_brief(self) -> str:
-        return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
+        return " ".join(self._promises(OF_PASSAGES_IN_BRIEF))
 
     def law(self) -> str:
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
@@ -190,13 +194,13 @@ class PassageRelease(AnyRelease):
                 ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join(self._disclosed())),
                 ("promise", "release.guarantee() shows it"),
-                ("facts", NO_AUTHOR),
+                ("facts", " ".join(self._promises((AUTHORS, OVERLAP)))),
             ],
         )
 
     def refuse(self, texts: pa.Array) -> None:
         if not self.accept_overlap:
-            refuse_overlap(self.mechanism.store, texts.slice(0, TEXTS).cast(pa.large_string()))
+            refuse_overlap(self.mechanism.store, texts.cast(pa.large_string()))
 
 
 _NEIGHBORS = {
