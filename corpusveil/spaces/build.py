@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Sequence
 from importlib import metadata
 from typing import Any
@@ -38,29 +36,29 @@ def build_space(
     grammar: float | None = None,
     scale: float | None = None,
 ) -> Space:
-    """Build a space of one embedding, or of several.
+    """Build a space from one embedding or several; ``save(url)`` writes it.
 
-    With several, the vocabulary is the words that all have, and every list contains all of them: choosing among the
-    lists that contain a word would void the guarantee (``mechanisms.md`` §4).
+    With several, the vocabulary is the words that all share, and every list has all of them.
 
     Args:
-        vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
-        lists: lists per embedding, each from another start word, which public randomness chooses (PCG64, seed 0); 0
-            for mechanisms that need none.
+        vectors: the embeddings; the first gives the order of the words, the vectors of the space and its counts.
+        lists: lists per embedding, each from another start word; 0 for mechanisms that need none.
         counts: int64 [V of the first embedding], public counts; by default those of its file.
-        order: how lists are ordered, a name in ``ORDERS``; by default improved if they are balanced, otherwise greedy.
+        order: how lists are ordered, ``greedy`` or ``improved``; by default improved if they are balanced.
         only: keep only these words.
-        exclude: words that no text may receive: left out in any case, before an apostrophe and in a collocation too.
-        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
-            balances the lists alone where there are counts, as ``corpusveil space`` does by default.
+        exclude: words that no text may receive: left out in any case, before an apostrophe and in collocations.
+        balance: the weight of public frequency against meaning; 0 leaves vectors as given, None balances the lists
+            alone where there are counts, as ``corpusveil space`` does.
         neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
-        grammar: how much the use of words counts beside their meaning in the order of lists (``grammar.py``); None:
-            1 if there are neighbors, otherwise 0.
-        scale: the median distance of two words that the space's vectors are scaled to; None leaves them as given.
+        grammar: the weight of grammar against meaning in the order of lists; None is 1 if there are neighbors.
+        scale: the median distance of two words to which vectors are scaled; None leaves them as given.
 
-    Raises:
-        UserError: an argument is out of range, a balance is given without counts, a grammar without neighbors, or the
-            embeddings share fewer than two words.
+    Raises UserError for arguments out of range, a balance without counts, a grammar without neighbors, and if the
+    embeddings share fewer than two words.
+
+    >>> small = cv.build_space(cv.read_vectors("glove.txt"), lists=2)
+    >>> small.lists.shape == (2, len(small))
+    True
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
@@ -68,10 +66,6 @@ def build_space(
     _check(embeddings, order)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
-    call = call_of(
-        embeddings, lists=lists, counts=counts, order=order, only=only, exclude=exclude,
-        balance=balance, neighbors=neighbors, grammar=grammar, scale=scale,
-    )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
     indices = _rows(embeddings, only, exclude)
     words = [word for word in indices[0] if all(word in index for index in indices)]
@@ -116,7 +110,7 @@ def build_space(
     digest = content_digest(vocabulary, own, orders)
     info = {
         "kind": KIND, "version": VERSION, "digest": digest, "words": len(own), "dimensions": int(own.shape[1]),
-        "lists": len(orders), "counts": vocabulary.counts is not None, "call": call, "made": made,
+        "lists": len(orders), "counts": vocabulary.counts is not None, "made": made,
     }  # fmt: skip
     return Space(vocabulary, own, orders, digest, None, info)
 
@@ -126,32 +120,6 @@ def in_common(space: Space) -> str:
     sources = space.info["made"]["sources"]
     each = ", ".join(f"{source['words']:,} in {source['name']}" for source in sources)
     return "" if len(sources) < 2 else f"{len(space):,} words are in all {len(sources)} embeddings ({each})"
-
-
-def call_of(
-    embeddings: Sequence[Vectors], *, lists: int, counts: Int64 | None, order: str | None,
-    only: Collection[str] | None, exclude: Collection[str] = (), balance: float | None = 0.0,
-    neighbors: Neighbors | None = None, grammar: float | None = None, scale: float | None = None,
-) -> str:  # fmt: skip
-    """Return a digest of everything that decides a space, as ``build_space`` takes it."""
-    sha = hashlib.sha256()
-    chosen = _balance(lists, _public_counts(embeddings[0], counts), order, balance)
-    words = None if only is None else sorted(only)
-    decided: list[Any] = [VERSION, lists, chosen.order, words, *chosen.decides]
-    if (of_use := _grammar(lists, neighbors, grammar)[0]) and neighbors is not None:
-        decided.append({"grammar": of_use, "neighbors": neighbors.digest})
-    if spoken := _language(embeddings):
-        decided.append(spoken)
-    if exclude:
-        decided.append({"exclude": sorted(exclude)})
-    if scale is not None:
-        decided.append({"scale": scale})
-    for part in (decided, *(embedding.words for embedding in embeddings)):
-        sha.update(json.dumps(part).encode() + b"\n")
-    for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
-        sha.update(b"none\n" if array is None else f"{array.shape}\n".encode())
-        sha.update(b"" if array is None else np.ascontiguousarray(array).data.cast("B"))
-    return sha.hexdigest()
 
 
 def _balance(lists: int, public: Int64 | None, order: str | None, balance: float | None) -> Balance:

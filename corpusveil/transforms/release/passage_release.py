@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES
 from corpusveil.display import Card, rounded_up
-from corpusveil.errors import SettingError, not_a_choice, of_other_type
+from corpusveil.errors import SettingError, not_a_choice
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
@@ -24,7 +24,7 @@ from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
 from corpusveil.transforms.release.promises import (
     AUTHORS,
     OF_PASSAGES,
@@ -39,12 +39,17 @@ from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PassageRelease(AnyRelease):
-    """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
+    """All that decides the private text of a document, replaced by public passages. Frozen; its digest names it.
 
-    ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
-    whole text is one piece, with *paragraph* and *sentence* a text of n pieces costs n epsilon, and n is disclosed.
-    ``key`` is secret and required. ``most_pieces`` bounds n: what follows is part of the last piece. ``duplicates``
-    says whether equal texts have independent noise, the same noise (then equal pieces do), or only the first is kept.
+    ``epsilon`` (nats) is the cost of one passage: per *document* the whole text is one, per *paragraph* or *sentence* a
+    text of n costs n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
+    passage. ``key`` is secret and required. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``
+    (then equal passages do, too), or all but the first are left out (``drop``). Raises UserError for values out of
+    range.
+
+    >>> release = cv.PassageRelease(cv.PassageExchange(cv.load_store("en")), epsilon=10, key=key)
+    >>> len(cv.privatize(["The river was cold."], release, ids=["r-1"]))
+    1
     """
 
     mechanism: PassageExchange
@@ -57,12 +62,9 @@ class PassageRelease(AnyRelease):
     counted: ClassVar[Literal["piece"]] = "piece"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, PassageExchange):
-            raise of_other_type("mechanism", self.mechanism, "cv.PassageExchange(cv.load_store(URL))")
-        if not isinstance(self.key, Key):
-            raise SettingError(
-                "key: this is no key; give cv.Key.load(PATH), of a file that 'corpusveil key new' makes."
-            )
+        check_parts(
+            self, {"mechanism": (PassageExchange, "cv.PassageExchange(cv.load_store(URL))"), "key": (Key, MAKE_KEY)}
+        )
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         for name, value, choices in (("per", self.per, PERS), ("duplicates", self.duplicates, DUPLICATES)):
             if value not in choices:
