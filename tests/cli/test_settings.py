@@ -25,8 +25,8 @@ from corpusveil.pipelines.fields import BEHIND, declared, plain
 from corpusveil.pipelines.flows import FLOWS, commands, options_of
 from corpusveil.pipelines.settings import Settings, toml
 from scripts import settings_page
-from tests.calls import fails, succeeds
-from tests.cli.test_run import EXAMPLE, save, whole
+from tests.calls import fails, save, succeeds
+from tests.cli.test_run import EXAMPLE, whole
 from tests.engines.corpora import ROOT
 
 ALL = list(declared(Settings))
