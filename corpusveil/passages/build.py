@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.arrays import Bool, Int64
+from corpusveil.arrays import Bool, Int32, Int64
 from corpusveil.collocations.artifact import WORK, make_once
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.compiled import compiled
@@ -95,27 +95,32 @@ class PublicPieces:
     """Refuse words that may tell of somebody."""
 
     def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
-        """Return the fit pieces of texts, large_string [D] without nulls, and count what was refused by its fault."""
+        """Return the fit pieces of texts, large_string [D] without nulls.
+
+        ``refused`` counts sentences and pieces by their faults, and documents that give no piece.
+        """
+        every, documents = len(texts), np.arange(len(texts), dtype=np.int32)
         if self.words is not None:
-            texts = self._cut(texts, *self.words, refused)
+            texts, documents = self._cut(texts, *self.words, refused)
         tools = _tools(self.space, self.excluded, self.refuse)
         read = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens = read.tokens
         faults, names = self._faults(tools, tokens, tokens.offsets, read.bounds)
         words = tokens.classes == classes.WORD
         known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
-        few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
+        few, all_words = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
         for fault, fits in (
             (_SYMBOL, ~pc.match_substring_regex(texts, _NOT_PROSE).to_numpy(zero_copy_only=False)),
             (_NUMBER, ~pc.match_substring_regex(texts, r"\pN").to_numpy(zero_copy_only=False)),
             (_END, pc.match_substring_regex(texts, _ENDS).to_numpy(zero_copy_only=False)),
-            (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),
+            (_UNKNOWN, (few * KNOWN[1] >= all_words * KNOWN[0]) & (all_words > 0)),
         ):
             faults[(faults == 0) & ~fits.astype(np.bool_)] = fault
         _count("pieces", faults, names, refused)
+        refused["documents: no piece"] += every - len(np.unique(documents[faults == 0]))
         return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
 
-    def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
+    def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> tuple[pa.Array, Int32]:
         tools = _tools(self.space, self.excluded, self.refuse)
         cut = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens, bounds = cut.tokens, cut.bounds
@@ -128,7 +133,8 @@ class PublicPieces:
         firsts, lasts = np.empty(len(cut), np.int64), np.empty(len(cut), np.int64)
         n = _join((faults == 0) & (sizes <= most), apart, sizes, least, most, firsts, lasts)
         raw, runs = tokens.data.tobytes(), zip(starts[firsts[:n]].tolist(), ends[lasts[:n]].tolist(), strict=True)
-        return pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
+        pieces = pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
+        return pieces, cut.documents[firsts[:n]]
 
     def _faults(self, tools: _Tools, tokens: Tokens, bounds: Int64, sentences: Int64) -> tuple[Any, tuple[str, ...]]:
         """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
@@ -265,20 +271,23 @@ def build_store(
     rows_per_task: int | None = None,
     watch: StageWatch | None = None,
 ) -> Store:
-    """Make a store of at most ``size`` pieces of public texts at ``output``, and open it.
+    """Make a store of at most ``size`` passages of public texts at ``output``, and open it.
 
-    **Pieces of a store are released word for word**: give only texts that anybody may read, under a ``licence`` that
-    allows that, which the store records with ``attribution``. ``inputs`` are files, folders or globs, with texts in the
-    column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
-    bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
-    those that the package of the space left out. ``refuse`` names recognizers whose spans no piece has; words that may
-    tell of somebody are refused, too, unless ``suspect`` is off, for texts that were written about nobody. ``unlike``
-    are other public texts, to measure what the store does not know, and ``encoder`` is another
-    encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
-    after an interruption, and does nothing when all is done.
+    **Passages are released word for word**: give only texts that anybody may read, under a ``licence`` that allows
+    that; it is recorded with ``attribution``. ``inputs`` are files, folders or globs with a column ``text``. A passage
+    has the fewest to the most ``words``; with None, each text is one. ``salt``: 32 hexadecimal digits, drawn and
+    recorded if not given. ``excluded``: words that no passage may have, by default those that the space's package left
+    out. ``refuse``: recognizers whose spans no passage may have. ``suspect=False`` admits words that may tell of
+    somebody, for texts about nobody. ``unlike``: public texts of another kind, to measure how near the store comes to
+    them. ``encoder``: a name among ``corpusveil.encoders``, if not the built-in one. A repeated call resumes, and does
+    nothing when all is done.
 
-    Raises UserError for wrong arguments or input, and if fewer than two pieces are fit; WorkError if another run is in
-    progress.
+    Raises UserError for wrong arguments or input, and if fewer than two passages are fit; WorkError if another run is
+    in progress.
+
+    >>> store = cv.build_store("public.txt", "store", space, licence="CC0-1.0", suspect=False)
+    >>> len(cv.load_store("store", space=space)) == len(store)
+    True
     """
     url, engine = files.absolute(files.as_text(output)), engine or Here()
     if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():
@@ -335,15 +344,15 @@ def build_store(
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
             "words": words,
             "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)], "suspect": suspect,
-            "excluded": {"words": len(without), "digest": mark_of(without)},
+            "excluded": len(without),
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
-            "refused": dict(sorted(refused.items())),
+            "refused": dict(sorted((+refused).items())),
             "figures": figures_of(store, texts.slice(size), unlike), "inputs": sources,
         }  # fmt: skip
         return dataclasses.replace(store, info=info).write(url)
 
     make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
-    return load_store(url, space=space)
+    return load_store(url, space=space, encoder=encoder)
 
 
 def _salt(url: str, given: str | None, call: str) -> str:

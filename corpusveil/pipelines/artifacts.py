@@ -265,12 +265,8 @@ def store(settings: Settings, watch: Watch) -> Store:
     watch.say(f"{chosen.path}: {pieces}, from {several(info['documents'], 'document')}; {seconds:.1f} s")
     watch.say(f"refused for: {refused or 'nothing'}\nsha256 {made.digest}")
     for name in (name for name in ("like", "unlike") if name in info["figures"]):
-        near, back = info["figures"][name]["similarity"][0], info["figures"][name]["back"]["10"]
         measured = "pieces of these texts that the store does not have" if name == "like" else "pieces of unlike texts"
-        watch.say(
-            f"{measured}: the nearest piece has similarity {near:.3f}; at epsilon 10, a replacement "
-            f"has {back:.1%} of the content words of its original"
-        )
+        watch.say(f"{measured}: the nearest piece has similarity {info['figures'][name]['similarity'][0]:.3f}")
     return made
 
 

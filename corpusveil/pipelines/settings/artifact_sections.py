@@ -127,7 +127,8 @@ class StoreSettings(Section):
         "package of the space left out.", None, path=True, metavar="FILE")
     encoder: str | None = key(
         "A sentence encoder, by its name among the entry points corpusveil.encoders. Default: sums of the word vectors "
-        "of the space.", None, metavar="NAME")
+        "of the space. A store that was made by one is used only with its name, since it reads the texts.", None,
+        metavar="NAME", group="Rarely used")
     refuse: list[str] = key(
         "Leave out passages in which this recognizer finds a span; names are those of {spans.find}. Repeatable.", [],
         metavar="NAME")
@@ -145,4 +146,5 @@ class StoreSettings(Section):
         "Add a column source with the value public in each row, so that readers know that passages are public text.",
         default=False, group="Rarely used")
     accept_overlap: bool = key(
-        "Release even if more than 1% of the input is in the store.", default=False, group="Rarely used")
+        "Release even if texts of the input are in the store, which the manifest then says.", default=False,
+        group="Rarely used")
