@@ -41,7 +41,7 @@ from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
 from corpusveil.passages.suspicions import KINDS as SUSPECT
 from corpusveil.passages.suspicions import Suspicions
-from corpusveil.recognizers import registry
+from corpusveil.recognizers.registry import named
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import excluded_words
 from corpusveil.spaces.vocabulary import compared
@@ -169,7 +169,7 @@ def _tools(space: Space, excluded: tuple[str, ...], refuse: tuple[str | Function
     own = space.vocabulary.offsets.astype(np.int64)
     table = WordTable.build(np.concatenate([space.vocabulary.text, more]), np.append(own, offsets[1:] + own[-1]))
     barred = np.array([*map(set(forms).__contains__, space.vocabulary.words), *(True for _ in forms)], np.bool_)
-    made = [registry.make(name, space) for name in refuse]
+    made = [named(name).make(space) for name in refuse]
     tokenizer = Tokenizer(table, space.hyphens or "split", space.language)
     return _Tools(tokenizer, Suspicions(space, excluded), made, np.append(barred, False))
 
@@ -307,10 +307,10 @@ def build_store(
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     refuse = tuple(refuse)
-    named = [*map(registry.mark, refuse), suspect]
+    marks = [*(named(name).mark for name in refuse), suspect]
     settings = [
         VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
-        licence, attribution, without, named,
+        licence, attribution, without, marks,
         [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
@@ -343,7 +343,7 @@ def build_store(
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
             "words": words,
-            "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)], "suspect": suspect,
+            "known": KNOWN[0] / KNOWN[1], "recognizers": [named(name).identity for name in refuse], "suspect": suspect,
             "excluded": len(without),
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
             "refused": dict(sorted((+refused).items())),

@@ -256,6 +256,7 @@ def corpora() -> dict[str, Any]:
             given = {
                 "corpus": {"input": ["c4"], "name": "golden"}, "space": {"path": "space"},
                 "mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 6.0, "strategy": "s1"},
+                "text": {"stop_words": "keep"},
                 "key": {"path": "release.key"}, "output": {"path": str(output)},
             }  # fmt: skip
             succeeds("run", save(Path("strategy.toml"), given), "--progress", "none")

@@ -349,7 +349,7 @@ class TestTheStoreThatShips:
         assert not [text for text in texts if any(map(str.isdigit, text))]
         tokens = store.tokenizer.tokenize(store.texts)
         for name in ("rules", "names"):
-            assert not len(registry.make(name, store.space)(tokens)), name
+            assert not len(registry.named(name).make(store.space)(tokens)), name
         _, products = store.search.several(store.vectors, 2)
         assert (products[:, 1] * 100 <= NEAR_TWIN * LENGTH**2).all()
         assert store.info["figures"]["like"]["pieces"] > 500

@@ -121,7 +121,7 @@ def test_the_table_is_part_of_the_release() -> None:
 
 
 @pytest.mark.parametrize(("name", "plain"), [
-    ("s1", {"budget": {"allocation": "word-share"}, "text": {"stop_words": "keep"}}),
+    ("s1", {"budget": {"allocation": "word-share"}}),
     ("s2", {"budget": {"allocation": "word-share"}, "text": {"tokenizer": "gst"}}),
     ("s3", {"text": {"tokenizer": "gst"}}), ("s4", {"text": {"tokenizer": "mst"}}),
 ])  # fmt: skip
