@@ -12,6 +12,7 @@ import pyarrow as pa
 from corpusveil.display import several
 from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
 from corpusveil.kernel.transform import Transform
+from corpusveil.ledger.account import Drops
 from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
@@ -22,7 +23,6 @@ from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.storage.writing import ShardFile
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.left_out import Drops
 
 HEARTBEAT_SECONDS = 1.0
 
