@@ -401,10 +401,11 @@ def test_a_stream_that_is_not_utf8_shows_all_and_a_mark_before_a_configuration_i
 
 def test_thousands_of_columns_are_found_in_no_time() -> None:
     """Each was looked for among all names: 85 seconds for 8,000 columns of 20 rows."""
-    names = [f"column {number}" for number in range(8000)]
+    names = [f"column {number}" for number in range(4000)]
     pq.write_table(pa.table({name: ["a"] for name in ("text", *names)}), table := io.BytesIO())
-    line = io.BytesIO((",".join(["text", *names]) + "\n" + "a," * 8000 + "a\n").encode())
+    line = io.BytesIO((",".join(["text", *names]) + "\n" + "a," * 4000 + "a\n").encode())
     began = time.process_time()
     formats.find(".parquet").kept_types(table, "x.parquet", Columns(keep=tuple(names)))
-    assert len(list(formats.find(".csv").batches(line, "x.csv", Columns(keep=tuple(names))))[0].kept) == 8000
-    assert time.process_time() - began < 5
+    (batch,) = formats.find(".csv").batches(line, "x.csv", Columns(keep=tuple(names)))
+    assert len(batch.kept) == 4000
+    assert time.process_time() - began < 2
