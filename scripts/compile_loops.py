@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -26,6 +28,8 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
+from corpusveil.passages.build import build_store
+from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.sampling.keys import Key
 from corpusveil.search.neighbors import nearest
 from corpusveil.spaces import load_space
@@ -33,7 +37,9 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.parquet import read_table
 from corpusveil.text.policy import TextPolicy
+from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 
 ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
@@ -69,12 +75,47 @@ def do_a_little() -> None:
     drawn = np.random.default_rng(0).standard_normal((words.num_rows, DIMENSIONS)).astype(np.float32)
     vectors = Vectors(words["ngram"].to_pylist(), drawn, counts=words["count"].to_numpy())
     build_space(vectors).save("space")
-    nearest(vectors.vectors, 0, 8)  # of which a space seldom has need
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as two:
+        for done in [two.submit(each) for each in (of_readers, of_mechanisms, of_passages)]:
+            done.result()
+
+
+def of_mechanisms() -> None:
+    """Release the texts by every mechanism."""
     space = load_space("space")
     for name in mechanisms.names():
         with contextlib.suppress(UserError):
             release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
-            privatize_corpus(release, [str(corpus)], name, Local())
+            privatize_corpus(release, ["texts"], name, Local())
+
+
+def of_passages() -> None:
+    """Make a space as it is made with care, release by passages, and with spans where their package is installed."""
+    space = load_space("space")
+    nearest(space.vectors, 0, 8)  # of which a space seldom has need
+    improved = build_space(Vectors(list(space.vocabulary.words), space.vectors, counts=space.counts), order="improved")
+    exchange = PassageExchange(build_store(["texts"], "store", space, "as news"))
+    for per in ("sentence", "document"):
+        release = PassageRelease(exchange, 10.0, per, key=Key.generate(), accept_overlap=True)
+        privatize_corpus(release, ["texts"], per, Local())
+    with contextlib.suppress(UserError):
+        found = SpanPolicy(find=["rules", "names"])
+        release = Release(mechanisms.make("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found)
+        privatize_corpus(release, ["texts"], "spans", Local())
+
+
+def of_readers() -> None:
+    """Read a release by the model of an evaluation, where that is installed: of a file, and of texts."""
+    with contextlib.suppress(ImportError):
+        from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
+        from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model
+        from corpusveil_evaluate.statistics.perplexity import KneserNey
+
+        build_model("counts", "model")
+        space, texts = load_space("space"), news()[:ARTICLES]
+        for model in (load_model("model"), KneserNey.of_texts(texts).model):
+            law = mechanisms.make("ring-geometric", space)
+            Denoiser(law, Budget(1.0), TextPolicy(), model, Search()).readable(texts)
 
 
 if __name__ == "__main__":

@@ -221,8 +221,10 @@ def whole_files() -> Iterator[Hostile]:
 KINDS = (compressed, parquet, rows, columns, whole_files)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("drop", [False, True], ids=["refuse", "drop"])
+@pytest.mark.parametrize(("kind", "drop"), [
+    *((kind, False) for kind in KINDS), *((kind, True) for kind in (parquet, rows)),
+    *(pytest.param(kind, True, marks=pytest.mark.nightly) for kind in (compressed, columns, whole_files)),
+])  # fmt: skip
 def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iterator[Hostile]], drop: bool) -> None:
     """The file is named, nothing private is said, no half shard appears, the input stays as it was."""
     more = ("--on-bad-rows", "drop") if drop else ()
