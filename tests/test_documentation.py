@@ -46,6 +46,8 @@ STARTS, EXAMPLES = {}, []
 for page in ("docs/frames.md", "docs/files.md", "docs/left-out.md"):
     STARTS[page], *others = blocks(page)
     EXAMPLES += [(page, one) for one in others]
+STARTS["docs/evaluation.md"] = ""
+EXAMPLES += [("docs/evaluation.md", one) for one in blocks("docs/evaluation.md")]
 START = STARTS["docs/frames.md"]
 
 

@@ -24,7 +24,7 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.sampling.keys import Key
 from corpusveil.transforms.release.manifest import read_manifest
 from corpusveil.transforms.release.pages import Part, page_of, render
-from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 
 SETTINGS = Path(__file__).with_name("demo_settings")

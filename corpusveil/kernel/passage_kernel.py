@@ -15,7 +15,7 @@ from corpusveil.budget.accounting import Readings, joined, readings
 from corpusveil.errors import VersionError
 from corpusveil.kernel.prepared import runs
 from corpusveil.passages import pieces
-from corpusveil.passages.overlap import look_once
+from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import Per, Pieces, pieces_of
 from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
@@ -55,7 +55,7 @@ class PassageKernel:
         self._check()
         texts, store = documents.texts, self.mechanism.store
         if not self.accept_overlap:
-            look_once(store, texts)
+            refuse_overlap(store, texts)
         counts, parts = Counts(documents=len(texts) - texts.null_count), [pa.array([], pa.large_string())]
         for some, data, places in runs(documents):
             counts.input_bytes += int(places[-1] - places[0])

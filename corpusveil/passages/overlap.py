@@ -1,67 +1,82 @@
 """Whether a store was made of the texts that it is to replace: then a release would publish these word for word.
 
-What is compared is each text as a whole, and each sentence of some words, letters and digits alone: a store may have
-been cut otherwise than a release cuts. Shorter sentences are formulas, which stand everywhere.
+What is compared are runs of words, letters and digits alone, case folded and without marks, whatever sentences and
+texts they are in: a store may have been cut and written otherwise than the input. Many of the texts are in the store if
+one in a hundred of their runs of eight words stand there, or, for short texts, a quarter of their runs of four, which
+are formulas otherwise. ``tests/passages/test_overlap.py`` has the forms on which this was measured.
 """
 
 from __future__ import annotations
 
 import functools
+import hashlib
+import unicodedata
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from corpusveil.arrays import Int64, UInt64
 from corpusveil.errors import SettingError
-from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import Store
-from corpusveil.text.tokens import Tokenizer, string_buffers
 
-OVERLAP, FEW = 0.01, 3
-"""The share, and the number, of different texts and sentences that may stand in the store."""
-WORDS = 8
-"""The fewest words of a sentence that is compared."""
-PIECES = 100_000
+SHARES = {8: 0.01, 4: 0.25}
+"""The share of the different runs of so many words above which a store was made of these texts."""
+FEW = 3
+"""Fewer pieces of the store are chance, or quotations."""
+PIECES = 50_000
 """The pieces of a store that are looked at; its first ones are a random sample."""
 TEXTS = 200
 """The texts of a batch that are looked at."""
-_looked: set[str] = set()
+_UNSEEN, _APART = r"<[^<>]*>|\p{Cf}", r"[^\p{L}\p{M}\p{N}]+"
+_MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 def refuse_overlap(store: Store, texts: pa.Array) -> None:
-    """Raise UserError if more than one in a hundred of these texts and their sentences, large_string, stand in it."""
-    own, published = _forms(store.tokenizer, texts), _published(store)
-    there = own.keys() & published.keys()
-    if len(there) >= FEW and len(there) > OVERLAP * len(own):
-        rows = ", ".join(f"{row + 1:,}" for row in sorted({published[form] for form in there})[:FEW])
-        raise SettingError(
-            f"{store.url or 'the store'}: more than {OVERLAP:.0%} of the first texts and of their sentences "
-            f"are pieces of this store (its rows {rows}, …), and would be published word for word; make the store of "
-            "other text, or accept this with accept_overlap."
-        )
-
-
-def look_once(store: Store, texts: pa.Array) -> None:
-    """Refuse that for the first texts that a process gets: workers of a frame or a stream have no other first rows."""
-    if store.digest not in _looked:
-        refuse_overlap(store, texts.slice(0, TEXTS))
-        _looked.add(store.digest)
+    """Raise UserError if many of the first of these texts, large_string [D], stand in the store."""
+    own, published = _runs(texts.slice(0, TEXTS)), _published(store)
+    for words, share in SHARES.items():
+        runs, (known, pieces) = np.unique(own[words][0]), published[words]
+        at = np.minimum(np.searchsorted(known, runs), known.size - 1)
+        found = at[known[at] == runs] if known.size else at[:0]
+        if len(there := np.unique(pieces[found])) >= FEW and found.size > share * runs.size:
+            rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
+            raise SettingError(
+                f"{store.url or 'the store'}: too much of the first texts stands in this store (its rows {rows}, …), "
+                "and would be published word for word; make the store of other text, or accept this with "
+                "accept_overlap."
+            )
 
 
 @functools.lru_cache(maxsize=2)
-def _published(store: Store) -> dict[str, int]:
-    return _forms(store.tokenizer, store.texts.slice(0, PIECES))
+def _published(store: Store) -> dict[int, tuple[UInt64, Int64]]:
+    """Return for each number of words the different runs of a store, in their order, and the first piece of each."""
+    made = {}
+    for words, (runs, pieces) in _runs(store.texts.slice(0, PIECES)).items():
+        known, first = np.unique(runs, return_index=True)
+        made[words] = known, pieces[first]
+    return made
 
 
-def _forms(tokenizer: Tokenizer, texts: pa.Array) -> dict[str, int]:
-    """Return the normal form of each text, and of each long sentence, with the row where it first stands."""
-    texts = texts.fill_null("")
-    forms: dict[str, int] = {}
-    for row, text in enumerate(texts.to_pylist()):
-        forms.setdefault(normalized(text), row)
-    split = pieces_of(tokenizer, *string_buffers(texts), "sentence")
-    for piece, row in enumerate(split.documents.tolist()):
-        if split.bounds[piece + 1] - split.bounds[piece] >= WORDS:
-            form = normalized(split.text(piece))
-            if form.count(" ") >= WORDS - 1:
-                forms.setdefault(form, row)
-    forms.pop("", None)
-    return forms
+def _runs(texts: pa.Array) -> dict[int, tuple[UInt64, Int64]]:
+    """Return for each number of words the hash of every run of so many, and the text in which it stands."""
+    seen = pc.replace_substring_regex(texts.fill_null(""), _UNSEEN, "")
+    lists = pc.split_pattern_regex(seen, _APART)
+    words, places = lists.flatten(), pc.list_parent_indices(lists).to_numpy()
+    there = pc.greater(pc.binary_length(words), 0)
+    coded, places = words.filter(there).dictionary_encode(), places[there.to_numpy(zero_copy_only=False)]
+    hashes = np.array([_hash(word) for word in coded.dictionary.to_pylist()], np.uint64)
+    each = hashes[coded.indices.to_numpy()]
+    made, run = {}, each.copy()
+    for number in range(2, max(SHARES) + 1):
+        run = run[:-1] * _MIXED + each[number - 1 :]
+        if number in SHARES:
+            whole = places[: run.size] == places[number - 1 :]
+            made[number] = run[whole], places[: run.size][whole]
+    return made
+
+
+def _hash(word: str) -> int:
+    apart = unicodedata.normalize("NFKD", word).casefold()
+    plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return int.from_bytes(hashlib.blake2b(plain.encode(), digest_size=8).digest(), "little")

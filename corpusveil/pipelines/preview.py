@@ -127,7 +127,8 @@ def drawn(
         read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
         shown.append(Drawn(epsilon, texts, f"{law}{read}.", release.counted == "piece"))
     if settings.store is not None:
-        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange. {NO_AUTHOR} {key_in_words}"
+        facts = "" if settings.store.accept_overlap else f" {NO_AUTHOR}"
+        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange.{facts} {key_in_words}"
     else:
         space, mechanism = needed(settings.space, "space").path, needed(settings.mechanism, "mechanism").name
         made_by = f"Space {space.removeprefix(SCHEME)}, mechanism {mechanism}. {key_in_words}"

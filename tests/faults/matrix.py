@@ -16,27 +16,21 @@ ENGINES = {
     "cluster": "Spark cluster, two workers",
     "beam": "Beam",
 }
-MOMENTS = {
-    "begin": "the run makes the folders its own",
-    "looking": "a pass looks at a shard, for the ledger",
-    "ledger": "what is spent is entered in the ledger",
-    "piece": "a piece of a split shard appears",
-    "writing": "an output shard appears",
-    "recording": "a shard is recorded as done",
-    "joining": "the pieces of a shard are joined",
-    "manifest": "the manifest appears",
-    "page": "the reports appear",
-}
 HEAD = """# Faults: runs that are killed, cut off or started twice
 
-`make faults` ran each cell: a release with a ledger and five shards, one of them split into pieces. The run is stopped
-at the moment that the row names, by holding the process that is about to make a file appear, and then harmed. In every
-cell, the release is byte for byte that of an undisturbed run; before it was finished, it showed no manifest and no
-incomplete or wrong file; the ledger counts each document once, and its entries agree with the records.
+A run that is killed, cut off or started twice leaves no wrong file, and the same command completes it.
+
+`make faults` ran a release with a ledger and five shards, one of them split into pieces. It held the process that was
+about to make a file appear, and then did the harm, at nine moments: when the run makes the folders its own, looks at a
+shard for the ledger, enters what is spent, writes a piece, writes a shard, records a shard, joins pieces, writes the
+manifest, and writes the page.
+
+In every case, the release is byte for byte that of an undisturbed run. Before it was finished, it showed no manifest and
+no incomplete or wrong file. The ledger counts each document once, and its entries agree with the records.
 
 **went on**: the run succeeded without help. **again**: the run ended with one sentence and status 1, or was killed, and
-the same command, run again, completed it. Seconds are the additional time, compared with an undisturbed run on the same
-machine, including the start of a second Python, Java and cluster job. On two busy cores they vary by several seconds.
+the same command completed it. Seconds are the largest additional time on two busy cores, with the start of a second
+Python, Java and cluster job.
 
 """
 
@@ -53,22 +47,19 @@ class Cell:
 
 
 def page(cells: list[Cell]) -> str:
-    """Return the page: one table for all faults, a row for each fault and moment, a column for each engine."""
+    """Return the page: a row for each fault, a column for each engine, and how it ended at all moments."""
     found = {(cell.fault, cell.moment, cell.engine): cell for cell in cells}
-    rows = list(dict.fromkeys((cell.fault, cell.moment) for cell in cells))
-    lines = [f"| fault | at the moment when | {' | '.join(ENGINES.values())} |", "|---|---|" + "---|" * len(ENGINES)]
-    for fault, moment in rows:
-        told = []
+    lines = [f"| fault, at moments | {' | '.join(ENGINES.values())} |", "|---|" + "---|" * len(ENGINES)]
+    for fault in dict.fromkeys(cell.fault for cell in found.values()):
+        row = []
         for engine in ENGINES:
-            cell = found.get((fault, moment, engine))
-            told.append("" if cell is None else f"{cell.outcome}, {cell.seconds:+.0f} s")
-        lines.append(f"| {fault} | {MOMENTS.get(moment, moment)} | {' | '.join(told)} |")
-    return (
-        HEAD
-        + "\n".join(lines)
-        + f"\n\n{len(found)} cells were run for this table. "
-        + "An empty cell was not run, or the engine has no such process.\n"
-    )
+            tried = [cell for cell in found.values() if (cell.fault, cell.engine) == (fault, engine)]
+            outcomes = ", ".join(dict.fromkeys(cell.outcome for cell in tried))
+            row.append(f"{outcomes}, {max(cell.seconds for cell in tried):+.0f} s" if tried else "")
+        moments = len({cell.moment for cell in found.values() if cell.fault == fault})
+        lines.append(f"| {fault}, {moments} | {' | '.join(row)} |")
+    ran = f"{len(found)} cases were run. An empty cell was not run, or the engine has no such process."
+    return HEAD + "\n".join(lines) + f"\n\n{ran}\n"
 
 
 def main() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import pickle
 import re
@@ -17,7 +16,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.passages.encoder import mean_vectors
-from corpusveil.passages.overlap import _looked
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import pieces_of
 from corpusveil.storage.documents import Documents
@@ -261,27 +259,7 @@ class TestFiles:
             cv.privatize_corpus(corpus / "in", corpus / "no", words, engine, id="id", mark_source=True)
         assert not (corpus / "no").exists()
 
-    def test_a_store_that_was_made_of_the_input_is_refused_however_it_was_cut(self, corpus: Path) -> None:
-        """Then it would publish private text word for word; whoever knows better says so. No text is quoted."""
-        long = [f"{' '.join(WORDS[at : at + 9]).capitalize()}." for at in range(0, 180, 9)]
-        store = cv.Store.of(pa.array(long, pa.large_string()), small_store().space)
-        joined = [" ".join(long[at : at + 2]).upper() for at in range(0, 20, 2)]
-        for mechanism, given in (
-            (PassageExchange(small_store()), [piece.upper() for piece in PIECES[:20]]),
-            (PassageExchange(store), joined),
-            (PassageExchange(cv.Store.of(pa.array(joined, pa.large_string()), store.space)), long),
-        ):
-            release = cv.PassageRelease(mechanism, 6.0, key=cv.Key(TEST_KEY))
-            with refused("wrong-setting", "accept_overlap", "rows 1, 2, 3") as caught:
-                cv.privatize(given, release, cv.RowNumbers("own"))
-            assert not any(word in str(caught.value).lower() for word in WORDS[:20] if len(word) > 4)
-            documents = Documents(pa.array(given, pa.large_string()), list(range(len(given))))
-            _looked.clear()
-            with refused("wrong-setting", "accept_overlap"):  # workers of frames and streams, who have no first rows
-                release.kernel().privatize(documents)
-            release = dataclasses.replace(release, accept_overlap=True)
-            assert len(cv.privatize(given, release, cv.RowNumbers("own"))) == len(given)
-            assert len(release.kernel().privatize(documents)[0]) == len(given)
+    def test_a_store_that_was_made_of_the_input_is_refused_before_anything_is_written(self, corpus: Path) -> None:
         write_shard(corpus / "own" / "0.jsonl", [{"text": text} for text in PIECES[:20]])
         with refused("wrong-setting", "accept_overlap"):
             cv.privatize_corpus(corpus / "own", corpus / "no", passage_release())

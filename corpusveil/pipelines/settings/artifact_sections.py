@@ -145,4 +145,5 @@ class StoreSettings(Section):
         "Add a column source with the value public in each row, so that readers know that passages are public text.",
         default=False, group="Rarely used")
     accept_overlap: bool = key(
-        "Release even if more than 1% of the input is in the store.", default=False, group="Rarely used")
+        "Release even if texts of the input are in the store, which the manifest then says.", default=False,
+        group="Rarely used")

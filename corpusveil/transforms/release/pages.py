@@ -11,7 +11,6 @@ from corpusveil.errors import ArtifactError
 from corpusveil.ledger.caps import cap_sentences
 from corpusveil.storage import files
 from corpusveil.transforms.release.manifest import read_manifest
-from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.transforms.release.risk import risk_of
 
 
@@ -56,11 +55,10 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
     warnings = [manifest["warning"]] if "warning" in manifest else []
     risk, keep = risk_of(manifest), configuration["columns"]["keep"]
     risks = [] if risk is None else [f"{risk.sentence()}. On other text the share differs; it is no guarantee."]
-    facts = [NO_AUTHOR] if "store" in configuration else []
     yield Part("What is guaranteed", [*warnings, *manifest["guarantee_in_words"], *cap_sentences(manifest.get("cap"))])
     claim = f"The published claim is: “{guarantee['claim']}”{'.' if guarantee['holds'] else ', which is not true.'}"
     compared = f"The guarantee compares {guarantee['neighbors']}."
-    yield Part("On which conditions", [compared, *guarantee["assumptions"], claim, *risks, *facts])
+    yield Part("On which conditions", [compared, *guarantee["assumptions"], claim, *risks])
     kept = f"{', '.join(keep)}, outside every guarantee" if keep else "none"
     yield Part("What a reader sees unprotected", [*guarantee["disclosed"], f"Kept columns: {kept}."])
     named = {name: value for name, value in manifest.items() if isinstance(value, str)}

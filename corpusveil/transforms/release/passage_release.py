@@ -18,7 +18,7 @@ from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages import figures
 from corpusveil.passages.encoder import MeanVectors
-from corpusveil.passages.overlap import TEXTS, refuse_overlap
+from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
@@ -26,10 +26,11 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.promises import (
-    NO_AUTHOR,
+    AUTHORS,
     OF_PASSAGES,
     OF_PASSAGES_IN_BRIEF,
     ORDER,
+    OVERLAP,
     Promise,
     sentences,
 )
@@ -38,12 +39,17 @@ from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PassageRelease(AnyRelease):
-    """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
+    """All that decides the private text of a document, replaced by public passages. Frozen; its digest names it.
 
-    ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
-    whole text is one piece, with *paragraph* and *sentence* a text of n pieces costs n epsilon, and n is disclosed.
-    ``key`` is secret and required. ``most_pieces`` bounds n: what follows is part of the last piece. ``duplicates``
-    says whether equal texts have independent noise, the same noise (then equal pieces do), or only the first is kept.
+    ``epsilon`` (nats) is the cost of one passage: per *document* the whole text is one, per *paragraph* or *sentence* a
+    text of n costs n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
+    passage. ``key`` is secret and required. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``
+    (then equal passages do, too), or all but the first are left out (``drop``). Raises UserError for values out of
+    range.
+
+    >>> release = cv.PassageRelease(cv.PassageExchange(cv.load_store("en")), epsilon=10, key=key)
+    >>> len(cv.privatize(["The river was cold."], release, ids=["r-1"]))
+    1
     """
 
     mechanism: PassageExchange
@@ -51,7 +57,7 @@ class PassageRelease(AnyRelease):
     per: Per = "document"
     most_pieces: int | None = field(default=None, kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
-    """Release although the input's pieces stand in the store; it changes nothing else, and is in no digest."""
+    """Release although the input's texts stand in the store; the manifest says so, and it is in no digest."""
 
     counted: ClassVar[Literal["piece"]] = "piece"
 
@@ -116,7 +122,7 @@ class PassageRelease(AnyRelease):
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
             notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
-            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions, key),
+            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions[: 1 if self.accept_overlap else None], key),
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
@@ -129,7 +135,10 @@ class PassageRelease(AnyRelease):
             "encoder": lambda: self.mechanism.store.encoder.name,
         }
         of = "built in" if isinstance(self.mechanism.store.encoder, MeanVectors) else "another"
-        named = {"budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,)}
+        named = {
+            "budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,),
+            "store.accept_overlap": ("yes" if self.accept_overlap else "no",),
+        }  # fmt: skip
         return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
@@ -163,7 +172,7 @@ class PassageRelease(AnyRelease):
         return self.mechanism.store
 
     def in_brief(self) -> str:
-        return "".join(self._promises(OF_PASSAGES_IN_BRIEF))
+        return " ".join(self._promises(OF_PASSAGES_IN_BRIEF))
 
     def law(self) -> str:
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
@@ -193,13 +202,13 @@ class PassageRelease(AnyRelease):
                 ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join(self._disclosed())),
                 ("promise", "release.guarantee() shows it"),
-                ("facts", NO_AUTHOR),
+                ("facts", " ".join(self._promises((AUTHORS, OVERLAP)))),
             ],
         )
 
     def refuse(self, texts: pa.Array) -> None:
         if not self.accept_overlap:
-            refuse_overlap(self.mechanism.store, texts.slice(0, TEXTS).cast(pa.large_string()))
+            refuse_overlap(self.mechanism.store, texts.cast(pa.large_string()))
 
 
 _NEIGHBORS = {

@@ -172,6 +172,13 @@ NO_AUTHOR = (
     "No line of this was written by the author of its row: each is a public text with words like its own. It may keep "
     "topic, and keeps no fact."
 )
+AUTHORS = Promise("authors", NO_AUTHOR, {"store.accept_overlap": ("no",)})
+OVERLAP = Promise(
+    "texts of the store",
+    "That private texts stand in the store was accepted (accept_overlap): they may be released word for word, and "
+    "nothing is guaranteed to whoever wrote them.",
+    {"store.accept_overlap": ("yes",)},
+)
 OF_PASSAGES = (
     Promise(
         "texts",
@@ -185,12 +192,14 @@ OF_PASSAGES = (
         {"budget.per": ("paragraph", "sentence")},
     ),
     Promise("the law", "{law}"),
-    Promise("authors", NO_AUTHOR),
+    AUTHORS,
     Promise(
         "public pieces",
         "Every released piece was public before: no name, number or phrase of a private text stands in the release "
         "unless the store has it.",
+        {"store.accept_overlap": ("no",)},
     ),
+    OVERLAP,
     Promise(
         "other vectors",
         "Vectors are made by {encoder}, on the machines that work. Equal bytes across processors are promised for the "
@@ -207,14 +216,16 @@ OF_PASSAGES = (
 OF_PASSAGES_IN_BRIEF = (
     Promise(
         "texts",
-        f"without the key, a reader can distinguish any two texts by at most {{nats}} nats. {NO_AUTHOR}",
+        "without the key, a reader can distinguish any two texts by at most {nats} nats.",
         {"budget.per": ("document",)},
     ),
     Promise(
         "pieces",
         "without the key, a reader can distinguish any two {per}s by at most {nats} nats, and two texts by the sum "
-        f"over their {{per}}s. {NO_AUTHOR}",
+        "over their {per}s.",
         {"budget.per": ("paragraph", "sentence")},
     ),
+    AUTHORS,
+    OVERLAP,
 )
 """A release by passages, in two sentences."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from corpusveil.errors import DataError, SettingError, UserError
 from corpusveil.storage.documents import Documents
-from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil.transforms.release.promises import NO_AUTHOR, OVERLAP
 from corpusveil.waiting import reached, waiting
 from corpusveil_evaluate.attacks.attribute_inference import Readable
 from corpusveil_evaluate.attacks.picked_texts import PICKED, texts_picked
@@ -90,7 +90,8 @@ def evaluate_release(
     if passages and manifest is not None:
         reached("picking texts from a list")
         figures, more = _picked(matched, manifest, question)
-        measures, notes = measures + figures, [*notes, NO_AUTHOR, *more]
+        stated = (note for note in manifest["guarantee_in_words"] if note in (NO_AUTHOR, OVERLAP.sentence))
+        measures, notes = measures + figures, [*notes, *stated, *more]
     reader, unread = _reader(manifest, question, language)
     for model in question.classifiers() if tasks else ():
         reached(f"training {model.name}")

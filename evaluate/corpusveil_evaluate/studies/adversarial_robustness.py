@@ -337,13 +337,11 @@ def _notes(grid: RobustnessGrid) -> Iterator[str]:
 
 def _halves(attacks: Results) -> Iterator[dict[str, Any]]:
     """Yield adversarial accuracy where the augmented network keeps about half of it, as cells of the kind ``half``."""
-    for mechanism, some in attacks.each("mechanism"):
+    for _, some in attacks.each("mechanism"):
         augmented = some.where(regime="augmented")
         known = {at: mean for at, mean, _ in augmented.line("adversarial", "at")}
         place = half_standing(known, augmented.mean("clean"))
-        for regime, cells in some.where(at=place).each("regime"):
-            at = {"mechanism": mechanism, "regime": regime, "at": place}
-            yield {"kind": "half", "options": at, "result": {"adversarial": cells.mean("adversarial")}}
+        yield from ({**record, "kind": "half"} for record in (some.where(at=place).records if place else ()))
 
 
 def half_standing(known: Mapping[float, float], clean: float | None) -> float | None:

@@ -3,14 +3,15 @@
 A claim is a table ``[[claims]]`` in the file of a study's grid: a kind, series of figures, and the paper's values by
 place (an epsilon). The kinds:
 
-    rises, falls   each series does, from its first place to its last
+    rises, falls   each series does, from its first place to its last, and is nowhere back beyond an earlier place
     above          at every place the first half of the series is above the second
-    near           the first half of the series is at most ``slack`` above the second
+    order          at every place the series are in the order of the paper's
+    near           the two halves of the series differ by at most ``slack``
+    steady         no two places of a series differ by more than ``slack``
     least          every figure is at least ``slack``
-    order          the figures of the series are in the order of the paper's
 
-There is no verdict if a part of the claim is missing. A difference within the slack shows no direction: it makes no
-claim of ``rises``, ``falls`` or ``above`` true, and none false.
+A difference tells nothing within twice its standard error over seeds, within ``slack`` (of the first three kinds), or
+within a tenth of the paper's: *not shown by this run*. There is no verdict either if a part of the claim is missing.
 """
 
 from __future__ import annotations
@@ -19,19 +20,22 @@ import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from corpusveil_evaluate.studies.cells import Results
 
-UNQUOTED = "expected; we have no figure from the paper"
+UNQUOTED = "expected; no figure of the paper is quoted here"
 """The paper's entry if only the direction is known."""
 
 Value = float | None
-Rows = Sequence[Sequence[Value]]
+Differences = Iterator[tuple[float, float, bool]]
+"""Differences that a claim calls positive, with the slack of each, and whether the claim needs it to be beyond that."""
 Slack = float | Literal["chance"]
 """The largest difference that tells nothing; ``chance``: the standard error of a difference of accuracies."""
+ERRORS = 2
+"""The number of standard errors within which a difference tells nothing."""
 PART = 0.1
 """A difference tells nothing up to this part of the paper's either: 100.0 to 99.9 is not the fall of 98.1 to 0.1."""
 
@@ -41,14 +45,34 @@ class Check:
     """A claim of the paper, and our result.
 
     ``same``: whether the direction is the same, None if this run cannot show it. ``paper`` quotes reference values,
-    ``seen`` has our figures in the same order, ``differs`` names differences in data or models.
+    ``seen`` has our figures in the same order, ``slack`` the largest difference that tells nothing, in their unit, and
+    ``differs`` names differences in data or models.
     """
 
     claim: str
     paper: str
     seen: str
+    slack: str
     same: bool | None
     differs: str
+
+
+class Point(NamedTuple):
+    """A mean, and its standard error over seeds: 0 of cells without seeds, or of a single one."""
+
+    mean: float
+    error: float
+
+    def times(self, factor: float) -> Point:
+        return Point(factor * self.mean, factor * self.error)
+
+    def apart(self, other: Point) -> float:
+        """Return the slack of a difference, from its standard error."""
+        return ERRORS * math.hypot(self.error, other.error)
+
+
+Rows = Sequence[Sequence[Point | None]]
+Whole = Sequence[Sequence[Point]]
 
 
 class Series(BaseModel):
@@ -67,11 +91,14 @@ class Series(BaseModel):
         options = {name: _named(value, names) for name, value in (self.model_extra or {}).items()}
         return results.where(self.cells, **options)
 
-    def value(self, results: Results, names: Mapping[str, Any], axis: str = "", place: Value = None) -> Value:
-        """Return the mean at a place; cells without the axis count at every place."""
+    def point(self, results: Results, names: Mapping[str, Any], axis: str = "", place: Value = None) -> Point | None:
+        """Return the figure at a place; cells without the axis count at every place."""
         of = self.of(results, names)
         at = of if place is None or not of.options(axis) else of.where(**{axis: place})  # type: ignore[arg-type]
-        return at.mean(_named(self.measure, names))
+        if (figure := at.figure(_named(self.measure, names))) is None:
+            return None
+        deviation = (figure.deviation if at.options("seed") else None) or 0.0
+        return Point(figure.mean, deviation / math.sqrt(figure.count))
 
 
 class Claim(BaseModel):
@@ -80,7 +107,7 @@ class Claim(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     claim: str
-    kind: Literal["rises", "falls", "above", "near", "least", "order"]
+    kind: Literal["rises", "falls", "above", "order", "near", "steady", "least"]
     series: tuple[Series, ...] = Field(min_length=1)
     axis: str = "epsilon"
     at: Literal["shared", "all", "first", "last", "ends", "mean"] | tuple[float, ...] = "shared"
@@ -99,8 +126,13 @@ class Claim(BaseModel):
     """A baseline and its floor: nothing is told unless the first is above the second"""
     learned_by: Slack = "chance"
     """by more than this, since noise can only reduce what was learned."""
-    needs: Literal["", "encoder", "vectors"] = ""
-    """What the run must be given: of averaged vectors, or at one epsilon of vectors trained here, nothing is told."""
+    works: tuple[Series, ...] = ()
+    """A defense and none: nothing is told unless the first is above the second at every place."""
+    needs: Literal["", "encoder", "vectors", "neighbors"] = ""
+    """What the run must be given: of averaged vectors, or at one epsilon of vectors trained here, nothing is told.
+
+    ``neighbors``: joined vectors, the neighbors of which are nearer than chance.
+    """
     scale: float = 1
     """The factor for our figures, where the paper has percent."""
     digits: int = 2
@@ -125,21 +157,27 @@ def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, 
     quoted = {None if place == "mean" else float(place): values for place, values in claim.paper.items()}
     axis = [place for series in claim.series for place in series.of(results, names).options(claim.axis)]
     places = _places(claim, axis, quoted)
-    if len(places) < (2 if claim.kind in ("rises", "falls") else 1):
+    if len(places) < (2 if claim.kind in ("rises", "falls", "steady") else 1):
         return
-    seen = [[series.value(results, names, claim.axis, place) for series in claim.series] for place in places]
+    seen, works = (
+        [[series.point(results, names, claim.axis, place) for series in some] for place in places]
+        for some in (claim.series, claim.works)
+    )
     theirs = places if set(places) <= quoted.keys() else _places(claim, quoted, quoted)
     theirs = [place for place in theirs if place in quoted]
     paper = [quoted[place] for place in theirs]
     at = "" if theirs == places or not paper else " at {}"
-    ours = [[None if value is None else claim.scale * value for value in row] for row in seen]
+    ours = [[None if point is None else claim.scale * point.mean for point in row] for row in seen]
+    same, slack = _verdict(claim, seen, paper, texts)
     tells = _is_learned(claim, results, texts, names) and (not claim.needs or names[f"given {claim.needs}"])
-    same = _verdict(claim, seen, paper, texts) if tells else None
+    if claim.works:
+        tells = tells and _verdict(claim.model_copy(update={"kind": "above"}), works, [], texts)[0] is True
     yield Check(
         _named(claim.claim, {**names, "at": _joined(places)}),
         claim.quote.format(paper=(_rows(paper, claim.digits) + at.format(_joined(theirs))) if paper else UNQUOTED),
         _rows(ours, claim.digits) + at.format(_joined(places)),
-        same,
+        slack,
+        same if tells else None,
         _named(claim.differs, names),
     )
 
@@ -157,56 +195,73 @@ def _places(claim: Claim, axis: Iterable[Value], quoted: Mapping[Value, Any]) ->
     return [*chosen[claim.at]]
 
 
-def _verdict(claim: Claim, seen: Rows, paper: Rows, texts: float) -> bool | None:
+def _verdict(claim: Claim, seen: Rows, paper: Sequence[Sequence[Value]], texts: float) -> tuple[bool | None, str]:
+    """Return whether the figures show the claim, None if they show nothing; and the slack in words."""
+    rows = [[point for point in row if point is not None] for row in seen]
     least = largest_error(texts) if claim.slack == "chance" else claim.slack
-    half = len(claim.series) // 2
-    if any(value is None for row in seen for value in row):
-        return None
-    if claim.kind == "order":
-        orders = [sorted((value or 0, at) for at, value in enumerate(row)) for row in (seen[0], paper[0])]
-        return [at for _, at in orders[0]] == [at for _, at in orders[1]]
+    if [len(row) for row in rows] != [len(row) for row in seen]:
+        return None, "–"
+    if claim.kind in ("near", "steady", "least"):
+        over = [*_excesses(claim, rows, least)]
+        error = max(slack for _, slack in over)
+        same = True if all(excess <= -slack for excess, slack in over) else None
+        same = False if any(excess > slack for excess, slack in over) else same
+        return same, f"{claim.scale * least:.2g} ± {claim.scale * error:.2g}"
+    told = [(value, max(least, slack), needed) for value, slack, needed in _differences(claim, rows, paper)]
+    same = True if all(value > slack for value, slack, needed in told if needed) else None
+    same = False if any(value < -slack for value, slack, _ in told) else same
+    return same, f"{claim.scale * max(slack for _, slack, needed in told if needed):.2g}"
+
+
+def _excesses(claim: Claim, rows: Whole, most: float) -> Iterator[tuple[float, float]]:
+    """Yield by how much figures are beyond the bound of a claim, and twice the standard error of each."""
     if claim.kind == "least":
-        return all(value is not None and value >= least for row in seen for value in row)
-    ours, theirs = (list(_differences(claim, rows, half)) for rows in (seen, paper))
+        yield from ((most - point.mean, ERRORS * point.error) for row in rows for point in row)
+        return
+    half = len(claim.series) // 2
+    pairs = (pair for column in zip(*rows, strict=True) for pair in itertools.combinations(column, 2))
     if claim.kind == "near":
-        return all(one <= least for one in ours)
-    slacks = [series.slack if claim.kind in ("rises", "falls") else 0.0 for series in claim.series]
-    parts = [claim.part / claim.scale * abs(one) for one in theirs] if len(theirs) == len(ours) else [0.0] * len(ours)
-    # A part of a figure that the paper lacks is not a number, and so never the largest if it is last.
-    limits = [max(least, slack, part) for slack, part in zip(itertools.cycle(slacks), parts, strict=False)]
-    if any(one < -limit for one, limit in zip(ours, limits, strict=True)):
-        return False
-    return True if all(one > limit for one, limit in zip(ours, limits, strict=True)) else None
+        pairs = (pair for row in rows for pair in zip(row, row[half:], strict=False))
+    yield from ((abs(one.mean - other.mean) - most, one.apart(other)) for one, other in pairs)
 
 
-def _differences(claim: Claim, rows: Rows, half: int) -> Iterator[float]:
-    """Yield the differences that a claim calls positive: of ends, by series, or of the halves of each row."""
+def _differences(claim: Claim, rows: Whole, paper: Sequence[Sequence[Value]]) -> Differences:
+    """Yield what a claim of a direction calls positive: of two places of a series, or of two series at a place."""
+    part, whole = claim.part / claim.scale, len(paper) == len(rows)
     if claim.kind in ("rises", "falls"):
-        for first, *_, last in () if len(rows) < 2 else zip(*rows, strict=True):
-            yield _less(last, first) if claim.kind == "rises" else _less(first, last)
-    else:
-        for row in rows:
-            for one, other, series in zip(row, row[half:], claim.series[half:], strict=False):
-                yield _less(one, None if other is None else series.times * other)
+        sign, last = (1 if claim.kind == "rises" else -1), len(rows) - 1
+        for number, series in enumerate(claim.series):
+            slack = max(series.slack, part * _far(paper[0][number], paper[-1][number])) if whole else series.slack
+            for first, second in itertools.combinations(range(len(rows)), 2):
+                one, other = rows[first][number], rows[second][number]
+                yield sign * (other.mean - one.mean), max(slack, one.apart(other)), (first, second) == (0, last)
+        return
+    half = len(claim.series) // 2
+    for row, theirs in zip(rows, paper if whole else [()] * len(rows), strict=True):
+        pairs = [(number, number + half) for number in range(half)]
+        if claim.kind == "order":
+            ranking = theirs or paper[0]
+            ranked = sorted(range(len(row)), key=lambda number: -(ranking[number] or 0.0))
+            pairs = list(itertools.combinations(ranked, 2))
+        for above, below in pairs:
+            slack = part * _far(theirs[above], theirs[below]) if claim.kind == "above" and theirs else 0.0
+            one, other = row[above], row[below].times(claim.series[below].times)
+            yield one.mean - other.mean, max(slack, one.apart(other)), True
 
 
-def _less(one: Value, other: Value) -> float:
-    return math.nan if one is None or other is None else one - other
+def _far(one: Value, other: Value) -> float:
+    """Return how far two figures of the paper are apart, 0 if it lacks one."""
+    far = math.nan if one is None or other is None else abs(one - other)
+    return 0.0 if math.isnan(far) else far
 
 
 def _is_learned(claim: Claim, results: Results, texts: float, names: Mapping[str, Any]) -> bool:
     """Say whether the baseline is above its floor; if it is not, a comparison of the results has no meaning."""
     if not claim.learned:
         return True
-    whole, floor = (series.value(results, names) for series in claim.learned)
-    return is_above(whole, floor, largest_error(texts) if claim.learned_by == "chance" else claim.learned_by) is True
-
-
-def is_above(first: Value, second: Value, slack: float) -> bool | None:
-    """Say whether one value is above the other; None if one is missing, or if they are within the slack."""
-    if first is None or second is None or abs(first - second) <= slack:
-        return None
-    return first > second
+    whole, floor = (series.point(results, names) for series in claim.learned)
+    slack = largest_error(texts) if claim.learned_by == "chance" else claim.learned_by
+    return whole is not None and floor is not None and whole.mean - floor.mean > slack
 
 
 def largest_error(texts: float) -> float:
@@ -225,7 +280,7 @@ def _joined(places: Iterable[Value]) -> str:
     return " ".join(f"{place:g}" for place in places if place is not None)
 
 
-def _rows(rows: Rows, digits: int) -> str:
+def _rows(rows: Sequence[Sequence[Value]], digits: int) -> str:
     """Write figures side by side; places with several figures are separated by a semicolon."""
     texts = [
         " ".join("-" if value is None or math.isnan(value) else f"{value:.{digits}f}" for value in row) for row in rows

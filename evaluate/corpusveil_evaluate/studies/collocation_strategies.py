@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, Literal
 
@@ -30,6 +31,8 @@ Strategy = Literal["s1", "s2", "s3", "s4"]
 GIVEN = "given vectors"
 CORPUS = "of the corpus"
 NEAREST = 5
+COMPARED = 200
+"""The number of joined tokens, the neighbors of which are compared with random ones."""
 MODES_OF_ATTACKERS = (*ATTACKERS.values(),)
 
 
@@ -159,11 +162,17 @@ class Collocated(Study):
         ]
         tasks = ", ".join(results.where("task").options("task"))
         corpus = f"{counted(data)['words']:,} words of public text for about 500 GB"
+        near, random, beyond = nearness(data) if {"s3", "s4"} & set(grid.strategies) else (0.0, 0.0, False)
+        notes.append(
+            f"Nearest tokens of joined ones have words of similarity {near:.3f}, random tokens {random:.3f}"
+            f"{'' if beyond else ': not beyond chance, so nothing is told of S3 beside S1'}."
+        )
         names = {
-            "mechanism": grid.mechanism.name, "encoder": data.encoder.label,
+            "mechanism": grid.mechanism.name, "encoder": data.encoder.label, "given neighbors": beyond,
             "differs": f"{tasks} for CoLA, MRPC, RTE, SST-2; {data.model.name} for DeBERTa; {corpus}",
         }  # fmt: skip
-        return Account(tables, tuple(compare(claims_of(self), results, grid.test_rows, names)), tuple(notes))
+        derived = Results([*results.records, *_gains(results)])
+        return Account(tables, tuple(compare(claims_of(self), derived, grid.test_rows, names)), tuple(notes))
 
 
 def _average(name: str, grid: CollocationGrid) -> float:
@@ -199,6 +208,31 @@ def _neighbors(grid: CollocationGrid, data: StudyData) -> Iterator[Table]:
         near = neighbors(space.vectors, NEAREST)
         rows = [(space.word(id), ", ".join(space.word(int(other)) for other in near[id])) for id in some]
         yield Table(f"Random collocations and their nearest tokens, {how.upper()}", ("token", "nearest"), rows)
+
+
+def nearness(data: StudyData) -> tuple[float, float, bool]:
+    """Return how similar the words of a joined token are to those of its nearest tokens, and to those of random ones.
+
+    Similarity is by the vectors of words alone, and last is whether it is beyond chance: two standard errors above.
+    """
+    how = "gst" if "corpus-gst" in data.prepared else "mst"
+    space, words = data.space(f"corpus-{how}"), data.space("corpus-word")
+    ids, unit = dict(zip(words.vocabulary.words, range(len(words)), strict=True)), words.vectors
+    unit = unit / np.maximum(np.linalg.norm(unit, axis=1, keepdims=True), 1e-9)
+    parts = [[ids[part] for part in word.split("_") if part in ids] for word in space.vocabulary.words]
+    meant = np.stack([unit[some].sum(axis=0) for some in parts])
+    meant /= np.maximum(np.linalg.norm(meant, axis=1, keepdims=True), 1e-9)
+    joined = np.array([id for id, word in enumerate(space.vocabulary.words) if "_" in word and parts[id]], np.int64)
+    rng = np.random.default_rng(0)
+    if joined.size < 2:
+        return 0.0, 0.0, False
+    joined = np.sort(rng.permutation(joined)[:COMPARED])
+    near = neighbors(space.vectors, NEAREST)[joined]
+    shares = [(meant[joined][:, None] * meant[some]).sum(axis=2).mean(axis=1)
+              for some in (near, rng.integers(len(space), size=near.shape))]  # fmt: skip
+    gained = shares[0] - shares[1]
+    error = float(gained.std(ddof=1)) / math.sqrt(joined.size)
+    return float(shares[0].mean()), float(shares[1].mean()), float(gained.mean()) > 2 * error
 
 
 def _of_tasks(results: Results, measure: str, title: str) -> Table:
@@ -252,6 +286,16 @@ def _best(of: Results, floor: float | None) -> tuple[Any, ...]:
     first = [f"attribute read {mode}:macro_f1" for mode in MODES_OF_ATTACKERS]
     known = [mean for mean in (floor, *(of.mean(measure) for measure in measures + first)) if mean is not None]
     return (*(of.figure(measure) for measure in first), max(known, default=None))
+
+
+def _gains(results: Results) -> Iterator[dict[str, Any]]:
+    """Yield the relative gain of each seed, as cells of the kind ``gain``."""
+    for task, strategy, space, epsilon, seed, of in results.where("attack").each(
+        "task", "strategy", "space", "epsilon", "seed"
+    ):
+        at = {"task": task, "strategy": strategy, "space": space, "epsilon": epsilon, "seed": seed}
+        gained = _gain(of, results.where("attack baseline", task=task))[3]
+        yield {"kind": "gain", "options": at, "result": {"gain": gained}}
 
 
 def _gain(of: Results, known: Results) -> tuple[Any, ...]:

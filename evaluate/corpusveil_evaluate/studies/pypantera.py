@@ -14,7 +14,7 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.studies.cells import Cell, Results, cells_over
-from corpusveil_evaluate.studies.claims import Check, compare
+from corpusveil_evaluate.studies.claims import compare
 from corpusveil_evaluate.studies.profiles import PROFILES
 from corpusveil_evaluate.studies.report import Account, Table
 from corpusveil_evaluate.studies.retrieval.obfuscated_queries import (
@@ -160,7 +160,11 @@ class Pypantera(Study):
         return figures
 
     def account(self, results: Results, grid: PypanteraGrid, data: StudyData) -> Account:
-        tables, checks = [_accuracies(results, grid, data)], list[Check]()
+        claims, vectors = claims_of(self), bool(data.sources.vectors)
+        of_tasks = {"differs": _of_tasks(grid, data), "given vectors": vectors}
+        labelled = [claim for claim in claims if claim.per == "task"]
+        tables = [_accuracies(results, grid, data)]
+        checks = [*compare(labelled, results, grid.test_rows, of_tasks)]
         for collection, known in results.where("plain").each("collection"):
             tables += [_search(results, grid, collection, search) for search in grid.searches]
             if results.where("search", collection=collection).values(f"{READ}jaccard"):
@@ -168,8 +172,9 @@ class Pypantera(Study):
             best = best_search(known, grid.searches)
             if best is not None:
                 differs = _differs(data, collection, best)
-                names = {"search": best, "differs": differs, "given vectors": bool(data.sources.vectors)}
-                checks += compare(claims_of(self), results.where(collection=collection), grid.queries, names)
+                names = {"search": best, "differs": differs, "given vectors": vectors}
+                searched = [claim for claim in claims if claim not in labelled]
+                checks += compare(searched, results.where(collection=collection), grid.queries, names)
         return Account(tuple(tables), tuple(checks), tuple(_notes(grid, data)))
 
 
@@ -249,11 +254,7 @@ def found_with(of: SearchCollection, variants: Variants, depth: int) -> dict[str
 def _notes(grid: PypanteraGrid, data: StudyData) -> Iterator[str]:
     yield from PROFILES["pypantera"].lines()
     yield "Texts and queries are preprocessed before they are privatized, so terms with a digit are removed here, too."
-    stand_in = ", ".join(data.names(grid.tasks, grid.bundled))
-    yield (
-        f"{stand_in} stands in for the tweets, {data.model.name} for Twitter-roBERTa; we know no accuracy from the "
-        "paper, so none is compared."
-    )
+    yield f"{_of_tasks(grid, data)}; the paper's Figure 3 is compared by its directions."
     yield (
         f"{grid.variants} variants of a query are {grid.variants} releases of it: at epsilon e a word, their "
         f"guarantee together is {grid.variants} e, the column r ε. The number of variants and of results "
@@ -369,6 +370,10 @@ def best_search(known: Results, searches: Sequence[str]) -> str | None:
         if plain is not None and floor is not None and plain - floor >= APART:
             apart[search] = plain
     return max(apart, key=lambda one: apart[one]) if apart else None
+
+
+def _of_tasks(grid: PypanteraGrid, data: StudyData) -> str:
+    return f"{', '.join(data.names(grid.tasks, grid.bundled))} for the tweets; {data.model.name} for Twitter-roBERTa"
 
 
 def _differs(data: StudyData, collection: str, search: str) -> str:

@@ -90,7 +90,7 @@ def file_names(titles: Sequence[str]) -> list[str]:
 
 def render(account: Account, name: str, paper: str) -> str:
     """Return the page."""
-    heads = ("Claim", "Paper says", "This run shows", "Same direction?", "What differs")
+    heads = ("Claim", "Paper says", "This run shows", "Slack", "Same direction?", "What differs")
     checked = Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)
     blocks = [checked] if account.checks else []
     for table in account.tables:
@@ -151,13 +151,13 @@ def lines(account: Account) -> Iterator[str]:
         yield f"\n{BESIDE}"
     for check in account.checks:
         yield f"  {check.claim}: {SAME[check.same]}"
-        yield f"    paper: {check.paper}; here: {check.seen}"
+        yield f"    paper: {check.paper}; here: {check.seen} (slack {check.slack})"
         yield f"    {check.differs}"
 
 
 def _of_checks(checks: tuple[Check, ...]) -> Table:
-    rows = [(check.claim, check.paper, check.seen, SAME[check.same], check.differs) for check in checks]
-    columns = ("claim", "paper says", "we see", "same direction?", "what differs")
+    rows = [(check.claim, check.paper, check.seen, check.slack, SAME[check.same], check.differs) for check in checks]
+    columns = ("claim", "paper says", "we see", "slack", "same direction?", "what differs")
     return Table(BESIDE, columns, rows)
 
 

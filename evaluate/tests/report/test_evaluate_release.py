@@ -22,7 +22,7 @@ from corpusveil.passages.pieces import pieces_of
 from corpusveil.passages.store import Store
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.release.passage_release import NO_AUTHOR
+from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.matching import Matched, match
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_texts

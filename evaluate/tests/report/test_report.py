@@ -14,7 +14,6 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -94,18 +93,6 @@ def test_a_report_is_not_written_where_a_glob_of_the_input_finds_it(private: Pat
     (tmp_path / "x.csv").write_text("text\na b\n")
     fails(call(Path(f"{tmp_path}/*.csv"), private, tmp_path), "unusable-address")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["x.csv"]
-
-
-def test_documents_of_one_word_have_no_other_words_that_are_known(space: Space, tmp_path: Path) -> None:
-    """Guessing one word of them ended the command: there was no document to try it on."""
-    write_shard(tmp_path / "in" / "x.jsonl", [{"text": word} for word in WORDS[:40]])
-    made = privatize(tmp_path / "in", space, tmp_path / "out", 0.05)
-    matched = match([str(tmp_path / "in")], [str(made)])
-    found = evaluate_release(matched, manifest_of(made), Question.of(seeds=2, space=space, keys=(Key.for_tests(),)))
-    names = {one.name: one.value for one in found.measures}
-    assert names["documents confirmed, whole guesses"] == 1
-    assert "one unknown word recovered" not in names
-    json.loads(found.as_json())
 
 
 def test_a_space_of_several_embeddings_knows_them_all() -> None:
