@@ -100,8 +100,8 @@ def of_passages() -> None:
         privatize_corpus(release, ["texts"], per, Local())
     with contextlib.suppress(UserError):
         found = SpanPolicy(find=["rules", "names"])
-        release = Release(mechanisms.make("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found)
-        privatize_corpus(release, ["texts"], "spans", Local())
+        by_words = Release(mechanisms.make("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found)
+        privatize_corpus(by_words, ["texts"], "spans", Local())
 
 
 def of_readers() -> None:
