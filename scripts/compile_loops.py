@@ -15,11 +15,11 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import corpusveil
 from corpusveil import mechanisms
 from corpusveil.budget import Budget
 from corpusveil.collocations.count import CountOptions, count_corpus
@@ -45,14 +45,22 @@ from corpusveil.transforms.release.release import Release
 ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
 
 
-def forget_old() -> None:
-    """Remove machine code that was made before the last change of a file with loops."""
-    package = Path(corpusveil.__file__).parent
-    loops = [path for path in package.rglob("*.py") if "corpusveil.compiled" in path.read_text()]
-    newest = max(path.stat().st_mtime for path in loops)
-    for kept in package.rglob("__pycache__/*.nb[ci]"):
-        if kept.stat().st_mtime < newest:
-            kept.unlink()
+ROOT = Path(__file__).parents[1]
+ROOMS = [ROOT / name for name in ("corpusveil", "evaluate/corpusveil_evaluate", "spans/corpusveil_spans")]
+DONE = ROOT / ".tools" / "loops-compiled"
+"""Says of what the loops were compiled last."""
+
+
+def forget_old() -> str:
+    """Remove machine code that was made before the last change of a file with loops; return what this is made of."""
+    loops = [path for room in ROOMS for path in room.rglob("*.py") if "corpusveil.compiled" in path.read_text()]
+    newest, kept = max(path.stat().st_mtime for path in loops), 0
+    for code in (path for room in ROOMS for path in room.rglob("__pycache__/*.nb[ci]")):
+        if code.stat().st_mtime < newest:
+            code.unlink()
+        else:
+            kept += 1
+    return f"{numba.__version__} {newest} {bool(kept)}"
 
 
 def do_a_little() -> None:
@@ -119,7 +127,10 @@ def of_readers() -> None:
 
 
 if __name__ == "__main__":
-    forget_old()
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        do_a_little()
+    if not DONE.exists() or DONE.read_text() != forget_old():
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chdir(scratch)
+            do_a_little()
+            os.chdir(ROOT)
+        DONE.parent.mkdir(exist_ok=True)
+        DONE.write_text(forget_old())

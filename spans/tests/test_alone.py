@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.recognizers import registry
+from corpusveil.recognizers.registry import named
 from corpusveil.spaces import load_space
 from corpusveil.text.tokens import Tokenizer, string_buffers
 
@@ -28,7 +28,7 @@ TEXT = st.builds(lambda first, end: f"{first} {end}", st.sampled_from(BEGINNINGS
 @functools.cache
 def made(name: str) -> tuple[Any, Tokenizer]:
     space = load_space("en")
-    return registry.make(name, space), Tokenizer.of_words(space.vocabulary.words)
+    return named(name).make(space), Tokenizer.of_words(space.vocabulary.words)
 
 
 @pytest.mark.parametrize("name", ["rules", "names"])

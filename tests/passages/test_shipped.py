@@ -10,11 +10,10 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.passages.build import PublicPieces, build_store
 from corpusveil.passages.encoder import LENGTH
-from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _picked, choices
-from corpusveil.passages.law import Exchange, usual_neighbors
+from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _apart, choices
+from corpusveil.passages.law import Exchange
 from corpusveil.passages.store import load_store
 from corpusveil.recognizers import registry
 from tests.passages.public import SALT, SENTENCES, write
@@ -31,13 +30,10 @@ class TestFigures:
         assert np.all(np.diff(store.similarity) <= 0)
         assert store.similarity.size == RANKS
         assert store.similarity[-1] > store.overall
-        for epsilon, neighbors in like["neighbors"].items():
-            assert neighbors == usual_neighbors(float(epsilon), 500)
         assert [neighbors for neighbors, *_ in choices(store, 10.0)] == [*CHOICES]
         for neighbors, near, picked, _ in choices(store, 10.0):
             assert near == Exchange.at(10.0, 500, neighbors).near
             assert 0 < picked <= near + 0.001
-        assert like["back_floor"] < like["back"]["8"] <= like["back"]["14"]
 
     def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(
         self, space: cv.Space, tmp_path: Path
@@ -52,24 +48,16 @@ class TestFigures:
         ranked = -np.sort(-products[fresh], axis=1)[:, :RANKS].mean(axis=0) / LENGTH**2
         assert np.allclose(like["similarity"], ranked, atol=1e-6)
         assert np.isclose(like["overall"], products[fresh].mean() / LENGTH**2, atol=1e-6)
-        weights, tokenizer = content_weights(space) > 0, made.tokenizer
-        words = [
-            [int(word) for word in tokenizer.tokenize([text]).ids if word >= 0 and weights[word]]
-            for text in made.texts.to_pylist()
-        ]
-        left = [words[held + at] for at in np.flatnonzero(fresh)]
-        found = [word in other for own in left for word in own for other in words[:held]]
-        assert np.isclose(like["back_floor"], np.mean(found), atol=1e-4)
 
-    def test_of_who_is_picked_are_those_of_the_exact_law(self) -> None:
+    def test_of_who_is_apart_are_those_of_the_exact_law(self) -> None:
         """By the sum over all that can be drawn; and nobody is picked of texts that look alike."""
         exchange = Exchange.at(3.0, 40, 4)
         near = np.random.default_rng(1).permuted(np.tile(np.arange(40, dtype=np.int32), (25, 1)), axis=1)[:, :4]
         laws = np.array([exchange.law(row.astype(np.int64)) for row in near])
         best = laws >= laws.max(axis=0) - 1e-12
         exact = float((laws * best / best.sum(axis=0)).sum() / 25)
-        assert abs(_picked(exchange, near) - exact) < 1e-9
-        assert abs(_picked(exchange, np.tile(near[:1], (25, 1))) - 0.04) < 1e-9
+        assert abs(exchange.near * _apart(near) + (1 - exchange.near) / 25 - exact) < 1e-9
+        assert _apart(np.tile(near[:1], (25, 1))) == pytest.approx(0.04)
 
 
 class TestTheStoreThatShips:
@@ -81,7 +69,7 @@ class TestTheStoreThatShips:
         assert not [text for text in texts if any(map(str.isdigit, text))]
         tokens = store.tokenizer.tokenize(store.texts)
         for name in ("rules", "names"):
-            assert not len(registry.make(name, store.space)(tokens)), name
+            assert not len(registry.named(name).make(store.space)(tokens)), name
         _, products = store.search.several(store.vectors, 2)
         assert (products[:, 1] * 100 <= NEAR_TWIN * LENGTH**2).all()
         assert store.info["figures"]["like"]["pieces"] > 500
