@@ -150,12 +150,10 @@ def read_binary(url: str) -> VectorTable:
             )
         body = file.read()
     size, width = header
+    wrong = f"{url}: the file has not the {size} words of {width} dimensions that its header says; fetch it again."
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
     if not size or not width or size * (4 * width + 2) > len(body):
-        raise DataError(
-            f"{url}: the header says {size} words of {width} dimensions, and the file is shorter; fetch it again "
-            "if it is incomplete."
-        )
+        raise DataError(wrong)
     words: list[str] = []
     vectors = np.empty((size, width), np.float32)
     at = 0
@@ -163,15 +161,12 @@ def read_binary(url: str) -> VectorTable:
         blank = body.find(b" ", at)
         end = blank + 1 + 4 * width
         if blank < 0 or end > len(body):
-            raise DataError(
-                f"{url}, word {row + 1}: the file ends within this word, and the header says {size} words; fetch the "
-                "file again."
-            )
+            raise DataError(wrong)
         words.append(decode(body[at:blank].lstrip(b"\n"), url, row + 1))
         vectors[row] = np.frombuffer(body, "<f4", width, blank + 1)
         at = end
     if body[at:].strip():
-        raise DataError(f"{url}: the file continues after the {size} words of its header; check or fetch it again.")
+        raise DataError(wrong)
     return VectorTable(words, vectors)
 
 
