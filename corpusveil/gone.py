@@ -1,4 +1,4 @@
-"""Names of earlier versions that this version refuses, each with what replaces it.
+"""Names of earlier versions that this version refuses, each with its replacement.
 
 The command line, files of settings and ``import corpusveil as cv`` look here before they call a name unknown.
 ``tests/api/test_gone.py`` tries every row.
@@ -22,6 +22,9 @@ GONE: Mapping[str, str] = {
     "cv.DocumentFigure": "release.guarantee() has the pure bound, and docs/mathematics.md says what (ε, δ) adds",
     "cv.LengthGrid": "cv.release(store='en', epsilon=10, key=key) replaces whole texts, which hides length by law",
     "cv.LengthNoise": "cv.release(store='en', epsilon=10, key=key) replaces whole texts, which hides length by law",
+    "privatize --strategy": "a file for 'corpusveil run' has {budget.strategy}",
+    "privatize --root": "a file for 'corpusveil run' has {corpus.root}",
+    "count --hyphens": "a file for 'corpusveil run' has {collocations.hyphens}",
     "privatize --pad": "whole texts by passages ({store.path}, {budget.per} document) hide length by law",
     "privatize --length-epsilon": "whole texts by passages ({store.path}, {budget.per} document) hide length by law",
     "cv.EpsilonAtRisk": "cv.release(risk=0.5, key=key).risk says what a risk chose",
@@ -32,7 +35,7 @@ GONE: Mapping[str, str] = {
     "cv.word_risk": "corpusveil_evaluate.readers.ngrams.word_risk has it",
     "cv.context_risk": "'corpusveil evaluate risk' measures it",
 }
-"""What replaces a name, as in "NAME: this is gone; …".
+"""The replacement of a name, as in "NAME: this is gone; …".
 
 A name is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or an
 option of a command (``command --option``). Settings are named in the sentence as ``{section.key}``.

@@ -13,8 +13,7 @@ from corpusveil.jobs.java import (
     LOGGING,
     QUICK,
     ensure_java,
-    job_failure,
-    not_started,
+    failure,
     refuse_unreachable,
     saying_when_it_waits,
 )
@@ -25,7 +24,7 @@ MOST_SPARK_TASKS = 8192
 """With more shard tasks, several form one Spark task: Spark's driver keeps kilobytes for each."""
 EXECUTORS = "spark.executor.extraJavaOptions"
 REDACTION = ("spark.redaction.regex", "(?i)secret|password|token|[._]key|credential|connection[._]string")
-"""What event logs and Spark's pages do not show: Spark's own expression misses AWS_ACCESS_KEY_ID."""
+"""Settings that event logs and Spark's pages do not show: Spark's own expression misses AWS_ACCESS_KEY_ID."""
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.preload")
 
 
@@ -70,7 +69,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     try:
         session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
-        raise not_started(error) from None
+        raise failure(error, started=False) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 
@@ -133,5 +132,5 @@ class Spark:
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            raise job_failure(error) from None
+            raise failure(error) from None
         return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -41,7 +41,7 @@ from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
 from corpusveil.passages.suspicions import KINDS as SUSPECT
 from corpusveil.passages.suspicions import Suspicions
-from corpusveil.recognizers import registry
+from corpusveil.recognizers.registry import named
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import excluded_words
 from corpusveil.spaces.vocabulary import compared
@@ -78,13 +78,13 @@ _NOT_PROSE = (
     r"[\x00-\x08\x0e-\x1f\x7f\x{ad}\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{feff}"
     r"\x{e0000}-\x{e007f}\p{Co}]|''|[*_`#<>|~\\^={}\[\]]|&#?[0-9A-Za-z]+;"
 )
-"""What prose lacks: characters that nobody sees, but for joiners of some scripts; those of private use; and markup."""
+"""Not in prose: characters that nobody sees, but for joiners of some scripts; those of private use; and markup."""
 _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
 
 
 @dataclass(frozen=True, slots=True)
 class PublicPieces:
-    """What decides which pieces a text gives: a space, and the least and most words, or None for texts as they are."""
+    """The settings that decide the pieces of a text: a space, and the least and most words (None: whole texts)."""
 
     space: Space
     words: tuple[int, int] | None
@@ -154,7 +154,7 @@ class PublicPieces:
 
 
 class _Tools(NamedTuple):
-    """A tokenizer that knows excluded words, too, what finds faults, and which ids are of excluded words."""
+    """A tokenizer that also knows excluded words, the finders of faults, and the ids of excluded words."""
 
     tokenizer: Tokenizer
     suspicions: Suspicions
@@ -169,7 +169,7 @@ def _tools(space: Space, excluded: tuple[str, ...], refuse: tuple[str | Function
     own = space.vocabulary.offsets.astype(np.int64)
     table = WordTable.build(np.concatenate([space.vocabulary.text, more]), np.append(own, offsets[1:] + own[-1]))
     barred = np.array([*map(set(forms).__contains__, space.vocabulary.words), *(True for _ in forms)], np.bool_)
-    made = [registry.make(name, space) for name in refuse]
+    made = [named(name).make(space) for name in refuse]
     tokenizer = Tokenizer(table, space.hyphens or "split", space.language)
     return _Tools(tokenizer, Suspicions(space, excluded), made, np.append(barred, False))
 
@@ -202,7 +202,7 @@ def _join(fits: Any, apart: Any, sizes: Any, least: Any, most: Any, firsts: Any,
 
 
 class Taken(Read):
-    """The pieces of a shard with the smallest hashes: their address, how many were fit, and what was refused."""
+    """The pieces of a shard with the smallest hashes: their address, how many were fit, and the reasons of refusals."""
 
     made: str
     fit: int
@@ -307,10 +307,10 @@ def build_store(
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     refuse = tuple(refuse)
-    named = [*map(registry.mark, refuse), suspect]
+    marks = [*(named(name).mark for name in refuse), suspect]
     settings = [
         VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
-        licence, attribution, without, named,
+        licence, attribution, without, marks,
         [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
@@ -343,7 +343,7 @@ def build_store(
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
             "words": words,
-            "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)], "suspect": suspect,
+            "known": KNOWN[0] / KNOWN[1], "recognizers": [named(name).identity for name in refuse], "suspect": suspect,
             "excluded": len(without),
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
             "refused": dict(sorted((+refused).items())),

@@ -26,7 +26,7 @@ BEHIND = "--"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting: what its field declares beside the type, and its place in the tree."""
+    """A setting: the declarations of its field other than the type, and its place in the tree."""
 
     group: Group | None = None
     """Its heading; by default that of its section."""
@@ -39,6 +39,8 @@ class Setting:
     """Whether help lists it first, among the options that most calls need."""
     start: Any = None
     """Its value in a new file, if a person has to decide it."""
+    in_file: bool = False
+    """Whether only files of settings and calls of Python have it, since hardly a call sets it."""
     named: bool = False
     """Whether it may be the name of an installed space."""
     name: str = ""

@@ -71,7 +71,7 @@ FLOWS = (
         artifact="collocations.counts", reads="collocations.input"),
     Flow(
         "score", "Find the collocations among counted n-grams.",
-        """Score n-grams by how much more often than by chance their words stand together.
+        """Score n-grams by how much more often than by chance their words are adjacent.
 
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
@@ -114,7 +114,7 @@ FLOWS = (
         artifact="space.path", reads="space.vectors"),
     Flow(
         "store", "Make a store of public pieces of text.",
-        """Make a store: pieces of public texts, for releases in which one of them stands for each text.
+        """Make a store of public passages, one of which replaces each text in a release.
 
         They are released word for word. Name only texts that anybody may read.
 
@@ -168,8 +168,11 @@ def commands() -> Mapping[str, str]:
 
 
 @functools.cache
-def options_of(command: str) -> Mapping[str, Setting]:
-    """Return the settings that a command has, by the names of its parameters, in the order of the settings."""
+def options_of(command: str, *, in_files: bool = False) -> Mapping[str, Setting]:
+    """Return the settings that a command has, by the names of its parameters, in the order of the settings.
+
+    ``in_files``: with those that only files and Python have.
+    """
     from corpusveil.pipelines.fields import declared
     from corpusveil.pipelines.settings import Settings
 
@@ -177,7 +180,7 @@ def options_of(command: str) -> Mapping[str, Setting]:
     options = {}
     for setting in declared(Settings):
         name, is_needed = given.get(setting.place) or given.get(f"{setting.name}.*") or (None, False)
-        if name is not None:
+        if name is not None and (in_files or not setting.in_file):
             own = name.replace("*", setting.key)
             options[own or setting.key] = dataclasses.replace(setting, is_argument=not own, is_needed=is_needed)
     return options

@@ -14,11 +14,10 @@ from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import page_of
 from corpusveil.transforms.release.planning import forecast
-from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 
 def run(settings: Settings, watch: Watch | None = None, *, debug: bool = False, explain: bool = False) -> Outcome:
@@ -120,6 +119,9 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     watch.say(f"to publish: {output} and {page_of(output)}; never {plan.run.writes.private.url}, the private records")
     if columns.keep:
         watch.say(f"copied in the clear: {listed(columns.keep)}")
+    if hidden := outcome.not_read:
+        what = several(len(hidden), "hidden file or folder", "hidden files or folders")
+        watch.say(f"not read: {what} of the input (names with a dot or an underscore first), such as {hidden[0]}")
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep names columns to copy, in the clear)")
     if (own := plan.own_key) is not None:

@@ -88,7 +88,7 @@ class TestMechanisms:
     def test_are_listed_after_which_to_take_and_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "200")
         text = succeeds("mechanisms").out
-        assert text.startswith("Which to take:\n  ring-geometric")
+        assert text.startswith("How to choose:\n  ring-geometric")
         assert set(corpusveil.mechanism_names()) <= set(text.split())
         text = succeeds("mechanisms", "ring-geometric").out
         assert "paper:" in text
@@ -233,4 +233,4 @@ class TestWhatIsPrinted:
 
     def test_is_progress_in_lines_where_no_terminal_is(self, call: list[str]) -> None:
         said = succeeds(*changed(call, "--progress", "lines")).err
-        assert re.fullmatch(r"2 of 2 shards, [\d,]+ tokens.*\n", said)
+        assert re.fullmatch(r"[a-z ]+: 2 of 2, [\d,]+ tokens.*\n", said)

@@ -25,8 +25,8 @@ from corpusveil.pipelines.fields import BEHIND, declared, plain
 from corpusveil.pipelines.flows import FLOWS, commands, options_of
 from corpusveil.pipelines.settings import Settings, toml
 from scripts import settings_page
-from tests.calls import fails, succeeds
-from tests.cli.test_run import EXAMPLE, save, whole
+from tests.calls import fails, save, succeeds
+from tests.cli.test_run import EXAMPLE, whole
 from tests.engines.corpora import ROOT
 
 ALL = list(declared(Settings))
@@ -114,10 +114,12 @@ class TestTheTemplate:
 
 
 class TestTheCommands:
-    def test_have_every_setting_but_those_of_a_schedule(self) -> None:
+    def test_have_every_setting_but_those_of_files_alone(self) -> None:
         """A key that a file has and no command is forgotten in the table of flows."""
         offered = {setting.place for command in commands() for setting in options_of(command).values()}
-        assert {setting.place for setting in ALL if setting.name != "schedule"} <= offered
+        assert {setting.place for setting in ALL if setting.name != "schedule"} - offered == {
+            s.place for s in ALL if s.in_file
+        }
 
     def test_help_of_privatize_begins_with_what_most_calls_need(self) -> None:
         """Ten options of more than seventy, and none of them is an expert's."""
@@ -150,7 +152,7 @@ def test_no_sentence_below_the_command_line_names_an_option() -> None:
     every = [sub for command in commands for sub in (command, *getattr(command, "commands", {}).values())]
     options = {option for command in every for one in command.params for option in one.opts} | {"--debug", "--VALUE"}
     # for spark-submit and gcloud; the help of commands; command lines that are gone
-    command_lines = {"deployment/package.py", "pipelines/flows.py", "gone.py"}
+    command_lines = {"pipelines/flows.py", "gone.py"}
     named = []
     for file in sorted((ROOT / "corpusveil").rglob("*.py")):
         place = str(file.relative_to(ROOT / "corpusveil"))
@@ -216,19 +218,23 @@ def test_a_package_adds_a_section_and_a_step_by_entry_points_and_replaces_none_o
     (package := tmp_path / "own_upload-1.dist-info").mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-upload\nVersion: 1\n")
     points = "[corpusveil.sections]\n{} = own_upload:Upload\n[corpusveil.flows]\nupload = own_upload:FLOW\n"
-    for section, given, said in (
-        ("upload", 'bucket = "b"', "uploaded to b"),
-        ("upload", 'bucket = "b"\ncopies = 0', "upload.copies = 0: give a number of at least 1."),
-        ("upload", 'bucket = "b"\ncopis = 2', "upload.copis: there is no such key; did you mean copies?"),
-        ("upload", 'bucket = "text"\n[corpus]\ninput = ["x"]', "upload.bucket: this is corpus.text; choose"),
-        ("corpus", "", "the section corpus, which is of corpusveil"),
-    ):
+    told = {
+        'bucket = "b"': "uploaded to b",
+        'bucket = "b"\ncopies = 0': "upload.copies = 0: give a number of at least 1.",
+        'bucket = "b"\ncopis = 2': "upload.copis: there is no such key; did you mean copies?",
+        'bucket = "text"\n[corpus]\ninput = ["x"]': "upload.bucket: this is corpus.text; choose",
+    }
+    for section, files in (("upload", told), ("corpus", {"": "the section corpus, which is of corpusveil"})):
         (package / "entry_points.txt").write_text(points.format(section))
-        (tmp_path / "run.toml").write_text(f"[upload]\n{given}\n")
-        call = [sys.executable, "-m", "corpusveil", "run", "run.toml"]
+        for number, given in enumerate(files):
+            (tmp_path / f"{number}.toml").write_text(f"[upload]\n{given}\n")
+        code = "from corpusveil.cli.main import run\n"
+        code += f"for number in range({len(files)}): print('STATUS', run(['run', f'{{number}}.toml']), flush=True)"
         done = subprocess.run(
-            call, capture_output=True, text=True, check=False, cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            cwd=tmp_path, env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
         )  # fmt: skip
-        assert said in done.stdout + done.stderr, given
-        assert done.returncode == (0 if "uploaded" in said else 2), given
+        for part, said in zip(done.stdout.split("STATUS ")[:-1], files.values(), strict=True):
+            assert said in part, done.stdout
+        statuses = ["0" if said.startswith("uploaded") else "2" for said in files.values()]
+        assert re.findall("STATUS (.)", done.stdout) == statuses

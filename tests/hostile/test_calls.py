@@ -101,11 +101,7 @@ def options() -> Iterator[Call]:
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key*--test-key*[wrong-setting]", "--test-key")
     for more, said in (
-        (("--strategy", "s5"), "s1, s2, s3, s4"), (("--strategy", "s3"), "--collocations"),
-        (("--strategy", "s3", "--tokenizer", "mst"), "--tokenizer: mst contradicts"),
-        (("--strategy", "s1", "--per", "token"), "--per: token contradicts"),
         (("--tokenizer", "gst"), "--collocations"), (("--collocations", "{release}"), "takes no"),
-        (("--allocation", "word-share"), "per document"),
         (("--tokenizer", "gst", "--collocations", "{corpus}"), "no collocation table"),
     ):  # fmt: skip
         yield privatize(said, *more)
@@ -334,7 +330,7 @@ def test_a_full_disk_leaves_no_partial_shard_and_the_next_run_finishes(ground: G
     assert done.returncode == 1, done.stderr
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("corpusveil: ")
-    assert re.search(r"/out\S*: could not be written .*\[store-failed\]", sentence), sentence
+    assert re.search(r"/out\S*: could not be written .*\[work-failed\]", sentence), sentence
     assert UNKNOWN not in done.stderr
     assert not data_files(output)
     assert not [*output.rglob("manifest.json"), *output.rglob(".*.part")]
