@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 20
+_QUERY = re.compile(r"(\bhttps?://[^\s?#]+)[?#]\S*?(?=[:,;.)'\"]*(?:\s|$))")
 _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
@@ -31,7 +32,7 @@ class CorpusveilError(Exception):
     code: ClassVar[str]
 
     def __str__(self) -> str:
-        text = super().__str__()
+        text = without_queries(super().__str__())
         return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
     def __init_subclass__(cls, code: str | None = None) -> None:
@@ -110,18 +111,21 @@ GO_ON = "Finished work is kept; run the same command again."
 KILLED = "A worker process was killed"
 
 
+def without_queries(text: str) -> str:
+    """Return text without the queries of addresses in it, which are signatures that open files to everybody."""
+    return _QUERY.sub(r"\1", text) if "://" in text else text
+
+
 def worker_killed() -> WorkError:
     return WorkError(f"{KILLED} (perhaps it ran out of memory). {GO_ON.removesuffix('.')}, perhaps with fewer workers.")
 
 
 def either(choices: Iterable[object]) -> str:
-    """Return choices for a sentence: a, b or c."""
     *others, last = map(str, choices)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text looks like the name of a column."""
     return bool(_NAME.fullmatch(text))
 
 
@@ -240,7 +244,6 @@ _RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")
 
 
 def of_code(code: str, sentence: str) -> UserError:
-    """Return the error of this code with this sentence."""
     kinds = (kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, UserError))
     return next((kind for kind in kinds if kind.code == code), UserError)(sentence)
 

@@ -113,7 +113,7 @@ def _version() -> str:
 REMEDIES = {
     "space": "Try it with --space en, after pip install 'corpusveil[en]'; 'corpusveil space' builds your own.",
 }
-"""What helps where an option is missing that a new user cannot know."""
+"""The remedy for a missing option that a new user cannot know."""
 SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 
 
@@ -130,7 +130,7 @@ def _root(
         callback=lambda v: _told(SUBMIT_FILE, show=v),
     ),
 ) -> None:
-    """Read the options that stand before a command."""
+    """Read the options before a command."""
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
@@ -155,6 +155,8 @@ def run(arguments: list[str]) -> int:
             parameter.default = False if parameter.default is None else parameter.default  # as the option of help
         return root.main(own, prog_name="corpusveil", standalone_mode=False, obj=call)
 
+    if hasattr(sys.stdout, "reconfigure"):  # which may not be UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("py4j").setLevel(logging.ERROR)
     return ended(perform, debug=debug, arguments=own)
 

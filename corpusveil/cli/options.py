@@ -9,17 +9,16 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.choices import Group
-from corpusveil.waiting import Manner, choose
+from corpusveil.waiting import ProgressStyle, choose
 
 _TYPES = {"str": "TEXT", "float": "NUMBER", "int": "N"}
 ProgressOption = Annotated[
-    Manner,
+    ProgressStyle,
     typer.Option(metavar="HOW", help="How progress is shown: auto, bar, lines or none.", callback=choose),
 ]
 
 
 def group(help: str) -> typer.Typer:
-    """Return a group of commands."""
     return typer.Typer(help=help, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -27,7 +26,6 @@ class Grouped(TyperCommand):
     """A command whose help has the options of each group under a heading."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then the options of each group."""
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *get_args(Group))}
         for parameter in self.get_params(ctx):
             if (line := parameter.get_help_record(ctx)) is not None:

@@ -20,8 +20,8 @@ from corpusveil.arrays import Int64, UInt64
 from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
-SHARES = {8: 0.01, 4: 0.25}
-"""The share of the different runs of so many words above which a store was made of these texts."""
+SHARES = {8: (0.01, 3), 4: (0.25, 12)}
+"""The share of the different runs of so many words, and their number, from which on a store was made of these texts."""
 FEW = 3
 """Fewer pieces of the store are chance, or quotations."""
 PIECES = 50_000
@@ -33,16 +33,16 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 def refuse_overlap(store: Store, texts: pa.Array) -> None:
-    """Raise UserError if many of the first of these texts, large_string [D], stand in the store."""
+    """Raise UserError if many of the first of these texts, large_string [D], are in the store."""
     own, published = _runs(texts.slice(0, TEXTS)), _published(store)
-    for words, share in SHARES.items():
+    for words, (share, least) in SHARES.items():
         runs, (known, pieces) = np.unique(own[words][0]), published[words]
         at = np.minimum(np.searchsorted(known, runs), known.size - 1)
         found = at[known[at] == runs] if known.size else at[:0]
-        if len(there := np.unique(pieces[found])) >= FEW and found.size > share * runs.size:
+        if len(there := np.unique(pieces[found])) >= FEW and found.size >= max(least, share * runs.size):
             rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
             raise SettingError(
-                f"{store.url or 'the store'}: too much of the first texts stands in this store (its rows {rows}, …), "
+                f"{store.url or 'the store'}: too much of the first texts is in this store (its rows {rows}, …), "
                 "and would be published word for word; make the store of other text, or accept this with "
                 "accept_overlap."
             )
@@ -59,7 +59,7 @@ def _published(store: Store) -> dict[int, tuple[UInt64, Int64]]:
 
 
 def _runs(texts: pa.Array) -> dict[int, tuple[UInt64, Int64]]:
-    """Return for each number of words the hash of every run of so many, and the text in which it stands."""
+    """Return for each number of words the hashes of all such runs, and their texts."""
     seen = pc.replace_substring_regex(texts.fill_null(""), _UNSEEN, "")
     lists = pc.split_pattern_regex(seen, _APART)
     words, places = lists.flatten(), pc.list_parent_indices(lists).to_numpy()

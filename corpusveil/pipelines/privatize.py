@@ -8,17 +8,16 @@ from corpusveil.display import several
 from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.watch import Later, Watch
+from corpusveil.pipelines.watch import BufferedWatch, Watch
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import page_of
 from corpusveil.transforms.release.planning import forecast
-from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 
 def run(settings: Settings, watch: Watch | None = None, *, debug: bool = False, explain: bool = False) -> Outcome:
@@ -33,7 +32,7 @@ def privatize(
 ) -> Outcome:  # fmt: skip
     """Make the release of a plan. It is ``announced`` with its guarantee, and with ``explain`` in full."""
     watch = watch or Watch()
-    later, release, spending = Later(watch), plan.run.release, plan.run.spending
+    later, release, spending = BufferedWatch(watch), plan.run.release, plan.run.spending
     _note(plan, later)
     if announced:
         _note_rows(plan, later)

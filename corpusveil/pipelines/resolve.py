@@ -49,7 +49,7 @@ class Plan:
 
 def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
     """Return the plan of the settings' release; ``make_key``: with a new key if settings name none."""
-    settings = settings.settled()
+    settings = settings.with_strategy()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)
     named = settings.key.test or settings.key.environment is not None or settings.key.path is not None
@@ -131,7 +131,7 @@ def records_of(output: OutputSettings) -> str:
 
 
 def refuse_published(settings: Settings) -> None:
-    """Raise UserError if the output has, or lies in, something that is not for the public."""
+    """Raise UserError if the output contains, or is in, something that must not be published."""
     output, ledger = needed(settings.output, "output"), settings.ledger
     folders = ("the ledger", "the private records")
     private: dict[str, Iterable[str | None]] = {

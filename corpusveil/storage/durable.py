@@ -61,7 +61,7 @@ class Work(abc.ABC, Generic[R]):
     name: ClassVar[str]
     """Its name in sentences; for a stage, also its folder."""
     folder: ClassVar[str] = "done"
-    """Where its records lie, in its place."""
+    """The folder of its records, in its place."""
     kept: ClassVar[Measured | None] = None
     refused: ClassVar[Measured | None] = None
     """The measures of a task that was already done, and of a task that was refused."""
@@ -165,7 +165,7 @@ def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
     return theirs or mine
 
 
-def do_all(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> Measured:
+def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> Measured:
     """Let an engine do the tasks that are left, while progress is ``shown``, and return their measures.
 
     Raises BadShardsError for tasks with faulty data, another UserError for another reason to refuse a task, and
@@ -178,13 +178,13 @@ def do_all(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractCo
 
 
 def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
-    """Run work to its end, and return the records of its tasks, in order. Raises what ``do_all`` raises."""
+    """Run work to its end, and return the records of its tasks, in order. Raises what ``run_tasks`` raises."""
     place = work.place()
     forget_failed(place)
     left = work.left(tasks)
     if left:
         shown = waiting(work.name) if watch is None else watch(work.name, place.address(work.folder), len(tasks))
-        do_all(work, left, engine, shown)
+        run_tasks(work, left, engine, shown)
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):
         raise WorkError(f"{place.url}: a task left no record; run the same command again.")
@@ -224,7 +224,7 @@ D = TypeVar("D", bound=Done)
 
 @dataclass(frozen=True, slots=True)
 class Stage(Work[D]):
-    """Work whose data are stored beside its records, in a folder that is removed at the end.
+    """Work whose data are stored next to its records, in a folder that is removed at the end.
 
     ``mark`` covers everything that decides the result.
     """

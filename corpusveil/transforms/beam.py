@@ -153,7 +153,7 @@ class PrivatizeDocuments(beam.PTransform):
 
 @dataclass(slots=True)
 class _Batch:
-    """Some documents, with the values of their fields and where they lie: timestamp, windows and pane."""
+    """Some documents, with the values of their fields, and timestamp, windows and pane."""
 
     text: str
     id: str
@@ -217,7 +217,7 @@ class _InBatches(beam.DoFn):
 
 
 def _drawn(kernel: Any, kept: Columns, batch: _Batch) -> Iterator[WindowedValue]:
-    private, _ = kernel.privatize(batch.read())
+    private, _ = kernel.apply(batch.read())
     for document, where in zip(batch.with_texts(private.to_pylist(), kept), batch.where, strict=True):
         yield WindowedValue(document, *where)
 

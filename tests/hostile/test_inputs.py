@@ -201,7 +201,7 @@ def whole_files() -> Iterator[Hostile]:
     array, workbook = b'[\n{"text": "' + SECRET + b'"}\n]', b"PK\3\4" + SECRET
     for name, data, said in (
         ("x.json", array, "jq -c '.[]'"), ("x.jsonl", array.replace(b"\n", b""), "jq -c '.[]'"),
-        ("x.json", b'{\n"text": "' + SECRET + b'"\n}', "jq -c '.'"), ("x.xlsx", workbook, "save the sheet as CSV"),
+        ("x.json", b'{\n"text": "' + SECRET + b'"\n}', "jq -c '.'"), ("x.xlsx", workbook, "use one of the endings"),
         ("x.csv", workbook, "workbook of Excel"),
     ):  # fmt: skip
         yield Hostile("another form", name, data, said)
@@ -210,7 +210,8 @@ def whole_files() -> Iterator[Hostile]:
         ("x.txt", archive, "archive of tar"), ("x.txt.gz", packed(packed(SECRET, "gz"), "gz"), "packed twice"),
         ("x.jsonl", packed(lines, "gz"), "name in .gz"), ("x.csv", packed(lines, "zst"), "name in .zst"),
         ("x.txt", parquet_of({"text": [UNKNOWN]}), "Parquet"), ("x.txt", b"%PDF-1.7\n" + SECRET, "PDF"),
-        ("x.txt", b"{\\rtf1 " + SECRET, "RTF"), ("x.csv", b"SQLite format 3\0" + SECRET, "SQLite"),
+        ("x.txt", b"{\\rtf1 " + SECRET, "RTF"), ("x.txt", SECRET + b"\r" + SECRET, "carriage return"),
+        ("x.txt.gz", packed(SECRET + b"\r" + SECRET + b"\n", "gz"), "tr "), ("x.jsonl.gz", lines, "is no gzip file"),
         ("x.txt", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ):  # fmt: skip
         yield Hostile("another file", name, data, said)

@@ -53,7 +53,7 @@ def _needs(other: str) -> str:
 
 
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield missing settings, of which one of two is needed, or which another setting needs."""
+    """Yield missing settings: one of two, or one that another setting needs."""
     budget = settings.budget
     if budget is None:
         return
@@ -83,7 +83,7 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
-    filled = settings.settled().budget or budget
+    filled = settings.with_strategy().budget or budget
     if budget.risk is not None and budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
     if budget.risk is not None and filled.per != "token":
@@ -121,7 +121,7 @@ def _space(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def strategy_of(settings: Settings) -> dict[str, Any]:
-    """Return the settings that the chosen strategy stands for, by place."""
+    """Return the settings of the chosen strategy, by place."""
     of_budget = ("per", "allocation")
     own = STRATEGIES.get(settings.value("budget.strategy") or "", {})
     return {f"{'budget' if name in of_budget else 'text'}.{name}": value for name, value in own.items()}
@@ -153,7 +153,7 @@ def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> I
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
-    text = settings.settled().text
+    text = settings.with_strategy().text
     yield from _table("text.tokenizer", text.tokenizer, "text.collocations", text.collocations)
     try:
         text.policy()

@@ -27,7 +27,7 @@ from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
 SCHEMA = "corpusveil.schema.json"
-"""The name of the schema beside a written file, which editors use for completion."""
+"""The name of the schema next to a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _WIDTH = 110
 _FIRST = ("# What you have to decide. The schema next to this file has all other keys.",)
@@ -103,7 +103,7 @@ def read(file: str) -> Document:
 def parsed(file: str) -> dict[str, Any]:
     """Return the tables of a file. Raises UserError if it cannot be read, or is no TOML."""
     try:
-        return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8"))
+        return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8-sig"))
     except OSError as error:
         raise unreadable(file, error) from None
     except RecursionError:
@@ -136,7 +136,7 @@ def located(settings: Settings, folder: str) -> Settings:
 
 def written(document: Document) -> str:
     """Return a complete file, with defaults and a strategy written out, and paths as given."""
-    settings = document.written.settled()
+    settings = document.written.with_strategy()
     lines = [f"#:schema ./{SCHEMA}"]
     for section in Settings.model_fields:
         if section in document.written.model_fields_set:

@@ -1,4 +1,4 @@
-"""A release by passages: everything that decides which public pieces stand in the place of a document."""
+"""A release by passages: everything that decides which public passages replace a document."""
 
 from __future__ import annotations
 
@@ -34,7 +34,6 @@ from corpusveil.transforms.release.promises import (
     Promise,
     sentences,
 )
-from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -57,7 +56,7 @@ class PassageRelease(AnyRelease):
     per: Per = "document"
     most_pieces: int | None = field(default=None, kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
-    """Release although the input's texts stand in the store; the manifest says so, and it is in no digest."""
+    """Release although the input's texts are in the store; the manifest says so, and it is in no digest."""
 
     counted: ClassVar[Literal["piece"]] = "piece"
 
@@ -115,11 +114,11 @@ class PassageRelease(AnyRelease):
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
-        key = f"{NOT_PRIVATE}, which everybody has." if self.key.test else KEY_ASSUMPTION
+        assumed = piece.assumptions[: 1 if self.accept_overlap else None]
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
             notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
-            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions[: 1 if self.accept_overlap else None], key),
+            plain_ldp=piece.plain_ldp, assumptions=(*assumed, self.key_assumption),
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
@@ -191,7 +190,7 @@ class PassageRelease(AnyRelease):
     def card(self) -> Card:
         exchange = self.mechanism.exchange(self.epsilon)
         return Card(
-            f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
+            self.title,
             [
                 ("mechanism", f"{self.mechanism.name} ({exchange.neighbors:,} neighbors)"),
                 ("store", repr(self.mechanism.store)),
