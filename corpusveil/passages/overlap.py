@@ -38,8 +38,8 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
     for words, (share, least) in SHARES.items():
         runs, (known, pieces) = np.unique(own[words][0]), published[words]
         at = np.minimum(np.searchsorted(known, runs), known.size - 1)
-        found = at[known[at] == runs] if known.size else at[:0]
-        if len(there := np.unique(pieces[found])) >= FEW and found.size >= max(least, share * runs.size):
+        shared = at[known[at] == runs] if known.size else at[:0]
+        if len(there := np.unique(pieces[shared])) >= FEW and shared.size >= max(least, share * runs.size):
             rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
             raise SettingError(
                 f"{store.url or 'the store'}: too much of the first texts is in this store (its rows {rows}, …), "
