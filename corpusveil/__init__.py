@@ -1,4 +1,13 @@
-"""Replace private text by public text, or each word by a random one near it, with differential privacy."""
+"""Replace private text by public text, or each word by a random one near it, with differential privacy.
+
+The examples of all names go on from these lines:
+
+>>> import corpusveil as cv
+>>> key = cv.Key.generate()
+>>> space = cv.load_space("en")
+>>> release = cv.Release(cv.RingGeometric(space), cv.Budget(epsilon=1.0), key=key)
+>>> texts = ["The river was cold.", "My sister works as a nurse."]
+"""
 
 from __future__ import annotations
 

@@ -23,10 +23,7 @@ MOST_KEPT = 64 << 20
 
 
 class Scratch(threading.local):
-    """Arrays to work in, by name, of each thread its own: in fresh memory every 4 KiB written cost a page fault.
-
-    What is in one is lost when its name is asked for again.
-    """
+    """Arrays to work in, by name, one set per thread, lost when a name is asked for again."""
 
     def __init__(self) -> None:
         self._kept: dict[str, npt.NDArray[Any]] = {}

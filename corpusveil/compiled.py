@@ -63,10 +63,7 @@ class _Memory:
 
 
 def for_loops(data: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Return the same memory as an array that counts as writable, for loops that only read it.
-
-    An array that does not is of another type, for which all that it goes through would be compiled once more.
-    """
+    """Return the same memory as writable, so that loops that only read it are not compiled for another type."""
     return data if data.flags.writeable else np.asarray(_Memory(data))
 
 

@@ -64,10 +64,7 @@ def _paragraphs(value: str | Sequence[str]) -> Sequence[str]:
 
 
 class Shown(abc.ABC):
-    """A value that prints as its card.
-
-    A card shows no key and no text; if it shows private counts, its title says so.
-    """
+    """A value that prints as its card, without key or text; the title says so if it shows private counts."""
 
     __slots__ = ()
 

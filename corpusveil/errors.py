@@ -19,9 +19,12 @@ _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
 class CorpusveilError(Exception):
-    """Base of every error raised on purpose. Its text never quotes private text, and is one line that can be printed.
+    """Base of every error raised on purpose: one printable line with a ``code``, which quotes no private text.
 
-    A name in it may have been given with line breaks, or with characters that command a terminal: they are escaped.
+    Line breaks and control characters in names are escaped.
+
+    >>> issubclass(cv.UserError, cv.CorpusveilError) and issubclass(cv.WorkError, cv.CorpusveilError)
+    True
     """
 
     exit_status = 1
@@ -37,13 +40,27 @@ class CorpusveilError(Exception):
 
 
 class UserError(CorpusveilError, code="wrong-call"):
-    """The call or its input was wrong: exit status 2."""
+    """The call or its input is wrong, and the sentence says how to change it; exit status 2.
+
+    >>> try:
+    ...     cv.Budget(epsilon=-1)
+    ... except cv.UserError as error:
+    ...     print(error.code)
+    wrong-setting
+    """
 
     exit_status = 2
 
 
 class WorkError(CorpusveilError, code="work-failed"):
-    """The call was right, but the work failed: exit status 1."""
+    """The call was right, but the work failed, so that it may succeed later; exit status 1.
+
+    >>> try:
+    ...     cv.verify("private", digest="0" * 64).require()
+    ... except cv.WorkError as error:
+    ...     print(error.code)
+    differs
+    """
 
 
 # A table: two lines a code.
@@ -109,20 +126,13 @@ def is_name(text: str) -> bool:
 
 
 def are_names(texts: Sequence[str]) -> bool:
-    """Say whether all texts look like names of columns; one may be empty, as that of an index is.
-
-    Two words may be a person's: the first line of a file without names can have one.
-    """
+    """Say whether all texts look like column names (one may be empty); two words may be a person's."""
     named = [text for text in texts if text]
     return any(texts) and all(is_name(text) and " " not in text for text in named) and texts.count("") < 2
 
 
 def listed(names: Iterable[object]) -> str:
-    """Return names of columns for a sentence: a, b and 3 more.
-
-    A long list is cut. If anything in it does not look like a name, columns are only counted: these could be the values
-    of a file without names.
-    """
+    """Return column names for a sentence: a, b and 3 more; only their number if any may be a value."""
     every = [str(name) for name in names]
     shown = every[:_MOST_NAMES] if are_names(every) else []
     left = len(every) - len(shown)
@@ -216,7 +226,14 @@ def changed_while_read(url: object) -> WorkError:
 
 
 class NoClosedForm(CorpusveilError, code="no-closed-form"):
-    """The mechanism's output distribution has no closed form."""
+    """The mechanism's output distribution has no closed form: sample it.
+
+    >>> try:
+    ...     cv.Cmp(space).distribution(0, epsilon=1.0)
+    ... except cv.NoClosedForm as error:
+    ...     print(error.code)
+    no-closed-form
+    """
 
 
 _RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")

@@ -12,10 +12,7 @@ _OTHERS_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
 def refuse_others(path: Path, *, link: bool = False) -> None:
-    """Raise UserError unless a folder or file is the user's, or root's, and nobody else may write to it.
-
-    With ``link`` it may also be a link to such a file, because the user named it.
-    """
+    """Raise UserError unless a file or folder (or a ``link`` to a file) is only the user's or root's to write."""
     try:
         status = path.stat() if link else path.lstat()
     except OSError as error:

@@ -83,11 +83,7 @@ class Registry(Generic[T]):
         return sorted(self.entered.keys() | points(self.group).keys())
 
     def find(self, name: str) -> T:
-        """Return the thing of a name.
-
-        Raises SettingError for an unknown name, with the nearest known one; PackageError if the name is in two
-        packages, or if its package cannot be imported.
-        """
+        """Return the thing of a name. Raises UserError for an unknown name, and if its package cannot be imported."""
         _import_modules(self.folders)
         if name in self.entered:
             return self.entered[name]

@@ -46,10 +46,7 @@ def _within(builder: Any, vector: Any, first: int, many: int) -> Any:
 
 @intrinsic
 def lower_sixteen(_: Any, array: Any, at: Any, size: Any) -> Any:  # noqa: ARG001 - numba types by it
-    """Return the bytes ``array[at:at + min(size, 16)]`` of a uint8 array as two uint64, the first byte lowest.
-
-    Capitals of ASCII are made small, and zeros follow. All sixteen bytes are read.
-    """
+    """Return ``array[at:at + min(size, 16)]`` as two uint64, lowest byte first, in lower case; 16 bytes are read."""
     made = nt.UniTuple(nt.uint64, 2)
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:

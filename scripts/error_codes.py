@@ -35,8 +35,10 @@ def coded(of: type[CorpusveilError] = CorpusveilError) -> Iterator[type[Corpusve
 
 def page() -> str:
     """Return the page."""
-    rows = sorted((kind.code, kind.exit_status, kind.__name__, str(kind.__doc__)) for kind in coded())
-    return HEAD + "".join(f"| `{code}` | {status} | `{name}` | {told} |\n" for code, status, name, told in rows)
+    rows = sorted(
+        (kind.code, kind.exit_status, kind.__name__, str(kind.__doc__).partition("\n")[0]) for kind in coded()
+    )
+    return HEAD + "".join(f"| `{code}` | {status} | `{name}` | {said} |\n" for code, status, name, said in rows)
 
 
 if __name__ == "__main__":

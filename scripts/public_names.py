@@ -7,6 +7,7 @@ Also write ``docs/api.md``, the documentation page of these names.
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
 
 import corpusveil
@@ -14,6 +15,25 @@ from corpusveil.mechanisms.registry import classes
 
 STUB = Path(corpusveil.__file__).with_suffix(".pyi")
 PAGE = STUB.parents[1] / "docs" / "api.md"
+TASKS = {
+    "Release text": """
+        release preview privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
+        SpanPolicy RowNumbers""",
+    "Corpora and engines": "privatize_corpus plan Outcome Forecast Local Spark Beam",
+    "Mechanisms and budgets": "Budget Guarantee mechanism mechanism_names content_weights PassageExchange Mechanism",
+    "Spaces and stores": """
+        load_space demo_space read_vectors Vectors build_space Space load_store build_store Store""",
+    "Collocations": """
+        count_corpus CountOptions score_counts Scoring load_collocations Collocations tokenize_corpus train_vectors
+        Training""",
+    "Ledger and verification": "Ledger LedgerSummary LedgerCheck verify Verification",
+    "Evaluation": """
+        evaluate_release Findings write_report reader_ladder Ladder audit Audit hold_out audit_held_out HeldOutAudit
+        audit_fit LawFit""",
+    "Keys": "Key",
+    "Errors": "CorpusveilError UserError WorkError NoClosedForm",
+}
+"""The public names by task, in an order in which their examples run; mechanisms are added."""
 
 
 def stub() -> str:
@@ -28,52 +48,44 @@ def stub() -> str:
     return "\n".join([*lines, "]", ""])
 
 
-TASKS = {
-    "Look and choose": ("preview", "plan", "Forecast"),
-    "Release texts and files": (
-        "release", "Key", "privatize", "privatize_table", "privatize_corpus", "RowNumbers", "masker", "expr",
-        "register_sql", "Local", "Spark", "Beam", "Outcome",
-    ),
-    "Say a release in full": (
-        "Release", "Budget", "TextPolicy", "SpanPolicy", "PassageRelease", "PassageExchange", "Guarantee",
-    ),
-    "Limit and check": ("Ledger", "LedgerSummary", "LedgerCheck", "verify", "Verification"),
-    "Make stores, spaces and collocations of public text": (
-        "build_store", "load_store", "Store", "build_space", "load_space", "demo_space", "Space", "read_vectors",
-        "Vectors", "count_corpus", "CountOptions", "score_counts", "Scoring", "load_collocations", "Collocations",
-        "tokenize_corpus", "train_vectors", "Training",
-    ),
-    "Mechanisms": ("mechanism", "mechanism_names", "Mechanism", "content_weights", "NoClosedForm"),
-    "Evaluate": (
-        "evaluate_release", "write_report", "Findings", "reader_ladder", "Ladder", "audit", "Audit", "hold_out",
-        "audit_held_out", "HeldOutAudit", "audit_fit", "LawFit",
-    ),
-    "Errors": ("CorpusveilError", "UserError", "WorkError"),
-}  # fmt: skip
-"""The public names by what somebody wants to do."""
 HEAD = """# Python by task
 
 `import corpusveil as cv` gives these names. Each value prints a description of itself, without key and text. A wrong
 call raises a `cv.UserError` that says what to write; a program checks its [`code`](errors.md). `make lint` writes this
-page.
+page. The examples of all names go on from these lines:
 """
 
 
 def page() -> str:
-    """Return the page of the public names by task; mechanisms follow the names that make them."""
-    mechanisms = {name: (cls.__module__, name) for name, cls in classes().items() if cls.__module__ in own_modules()}
-    places = dict(vars(corpusveil)["_places"]()) | mechanisms
-    tasks = {task: [*names, *(sorted(mechanisms) if "mechanism" in names else ())] for task, names in TASKS.items()}
-    tasks["Others"] = sorted(places.keys() - {name for names in tasks.values() for name in names})
-    lines = [HEAD]
-    for task, names in tasks.items():
-        lines += [f"## {task}", ""] if names else []
-        for name in (name for name in names if name in places):
-            module, there = places[name]
-            lines += [] if name == there else [f"`cv.{name}` is:", ""]
-            lines += [f"::: {module}.{there}"]
-        lines += [""] if names else []
+    """Return the page of the public names: for each task a list with a line per name, then their docstrings."""
+    _, prompt, example = str(corpusveil.__doc__).partition(">>> ")
+    lines = [HEAD, "```pycon", *(prompt + example).splitlines(), "```", ""]
+    for title, names in tasks().items():
+        lines += [f"## {title}", ""]
+        lines += [f"* `cv.{name}`: {summary(name)}" for name in names]
+        lines += ["", *(f"::: {'.'.join(place(name))}" for name in names), ""]
     return "\n".join(lines)
+
+
+def tasks() -> dict[str, list[str]]:
+    """Return all public names by task, in an order in which their examples run one after the other."""
+    mechanisms = [name for name, cls in classes().items() if cls.__module__ in own_modules()]
+    named = {title: names.split() for title, names in TASKS.items()}
+    named["Mechanisms and budgets"] += sorted(mechanisms)
+    if missing := set(vars(corpusveil)["_places"]()) - {name for names in named.values() for name in names}:
+        raise SystemExit(f"TASKS lacks {missing}")
+    return named
+
+
+def place(name: str) -> tuple[str, str]:
+    """Return the module of a public name, and its name there."""
+    places: dict[str, tuple[str, str]] = vars(corpusveil)["_places"]()
+    return places.get(name) or (classes()[name].__module__, name)
+
+
+def summary(name: str) -> str:
+    """Return the first sentence of a docstring."""
+    return str(inspect.getdoc(getattr(corpusveil, name))).partition("\n")[0]
 
 
 def own_modules() -> set[str]:

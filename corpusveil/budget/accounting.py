@@ -48,11 +48,7 @@ def as_float(reading: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Readings:
-    """The spending of D documents in one release; int64 [D] each, never too low.
-
-    ``tokens`` counts the tokens that were replaced by random ones; ``nats`` of plain LDP are in parts of 1e-9, and
-    ``INFINITE`` where nothing bounds them.
-    """
+    """The spending of D documents, int64 [D]: ``tokens`` replaced, and ``nats`` in parts of 1e-9, rounded up."""
 
     tokens: Int64
     nats: Int64

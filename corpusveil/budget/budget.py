@@ -36,18 +36,16 @@ def times(epsilon: float, distance: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A budget of ``epsilon`` a token or a document, and how a document's is shared among its tokens.
+    """The privacy budget of words: ``epsilon`` per token or per document, and how a document divides it.
 
-    ``per="token"``: every replaced token gets epsilon. ``per="document"``: the m replaced tokens of a document,
-    including collocations, share epsilon = E. Each share is rounded down to the public grid 2^(j/8), so that the shares
-    never exceed E together. Tokens that are replaced by a public draw count, too, so a reader can count m in the output
-    anyway, and m does not depend on which words the vocabulary has.
+    With ``per="token"``, each replaced token gets epsilon. With ``per="document"``, the m replaced tokens of a
+    document, public draws included, share epsilon = E: ``allocation`` is ``uniform`` (E / m each) or ``word-share`` (E
+    / n each, for all n words of the document: S1 and S2 of the collocation study, which spend less than E). Shares are
+    rounded down to the public grid 2^(j/8). Readers can count m and n in the output. Raises UserError for values out of
+    range.
 
-    * ``uniform``: E / m each.
-    * ``word-share``: E / n each, n being all words of the document, replaced or not, including those inside
-      collocations: S1 and S2 of the collocation study, which do not spend all of E.
-    Raises UserError for values out of range, and for allocations that depend on the words: their budgets disclose the
-    words, outside every bound (``mechanisms.md`` §12).
+    >>> cv.Budget(epsilon=10, per="document").share_of(5)
+    2.0
     """
 
     epsilon: float
@@ -68,10 +66,7 @@ class Budget:
             )
 
     def shares(self, whole: Int64) -> Float64:
-        """Return the epsilon of tokens that have one of ``whole`` shares, which are m or n; int64 [T], float64 [T].
-
-        With a budget per token, the result is epsilon.
-        """
+        """Return the epsilon of tokens by the number of shares, m or n; int64 [T] -> float64 [T]."""
         if self.per == "token":
             return np.full(whole.size, self.epsilon)
         return grid.share(self.epsilon, np.maximum(whole, 1))

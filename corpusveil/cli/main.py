@@ -30,10 +30,7 @@ FIRST = ("demo", "preview", "key", "space", "privatize")
 
 
 def _listed() -> dict[str, tuple[str, str]]:
-    """Return the module of each command, and its line in listings: a flow, or a file here that declares ``COMMAND``.
-
-    No command is imported: a listing imports none, and a call imports one.
-    """
+    """Return the module and the listed line of each command, a flow or a file here, without importing any."""
     commands = {flow.name: ("", flow.line) for flow in FLOWS}
     files = declared(resources.files("corpusveil.cli"), "COMMAND")
     commands |= {name: (module, line) for module, (name, line) in files.items()}
@@ -59,10 +56,7 @@ class _Commands(TyperGroup):
 
 
 def command(name: str) -> Any:
-    """Return a command, or a group of them, imported now: the function of its file's name, or an ``app``.
-
-    Other packages add commands to a group by entry points ``GROUP.NAME``.
-    """
+    """Return a command or group, imported now: a function, an ``app``, or an entry point ``GROUP.NAME``."""
     stem, _ = COMMANDS[name]
     if not stem:
         from corpusveil.cli.derived import of_flow
@@ -166,10 +160,7 @@ def run(arguments: list[str]) -> int:
 
 
 def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[str] = ()) -> int:
-    """Call a function that returns an exit status, None for 0.
-
-    Print an error in one sentence, and return its status. ``arguments`` are the command line, if there is one.
-    """
+    """Call a function, print its error in one sentence, and return the exit status."""
     try:
         result = work()
     except CorpusveilError as error:

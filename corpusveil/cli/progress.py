@@ -96,10 +96,7 @@ class _TwoLines(Progress):
 
 @contextlib.contextmanager
 def _shown(how: Manner, title: str, look: Callable[[], tuple[float, int, str, str]]) -> Iterator[None]:
-    """Look from time to time while the block lasts, and show it: as a bar, or as lines.
-
-    ``look`` returns how much is done, of how much, a line for below the bar, and one for where there is no bar.
-    """
+    """Show the work of the block as a bar or as lines; ``look`` returns part, whole, and the text of each form."""
     columns = (TextColumn(title), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
     with _TwoLines(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=how != "bar") as bar:
         line = bar.add_task("", total=None)

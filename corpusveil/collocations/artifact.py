@@ -74,11 +74,7 @@ def remove_others(folder: str, ending: str) -> None:
 
 
 def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
-    """Return the description of an artifact.
-
-    Raises UserError if there is none, if it has another kind or version, or if another version of the tokenizer made
-    it, since its words would differ.
-    """
+    """Return an artifact's description. Raises UserError without one, and for another kind, version or tokenizer."""
     command = f"corpusveil {_MADE_BY[kind]}"
     try:
         description = described(url)
@@ -102,10 +98,7 @@ def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
 
 
 class ReadingOptions(NamedTuple):
-    """How text was read for an artifact.
-
-    ``hyphens`` between letters split words or join them. ``language`` is that of ``text/languages.py``.
-    """
+    """How text was read for an artifact: whether hyphens split or join words, and the language."""
 
     hyphens: Hyphens = "split"
     language: str | None = None

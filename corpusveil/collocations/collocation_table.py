@@ -79,11 +79,15 @@ def find_entry(key: Any, keys: Any, slots: Any) -> int:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Collocations:
-    """G collocations of 2 to ``max_n`` words out of W.
+    """G collocations of 2 to ``max_n`` words out of W, as ``load_collocations`` returns them.
 
-    ``words`` are sorted; ``tokens`` the collocations' words joined by ``_``, in the order given; ``scores`` float64
-    [G]; ``keys`` uint64 [G] the packed word ids; ``slots`` int32 a hash table of entries. ``left_out`` counts rows
-    whose words the tokenizer does not produce. ``reading`` says how text was read when they were counted.
+    ``words`` are sorted; ``tokens`` are the words of each collocation joined by ``_``, in the order given; ``scores``
+    are float64 [G]; ``keys`` uint64 [G] are packed word ids, and ``slots`` int32 a hash table of them. ``left_out``
+    counts rows whose words the tokenizer does not produce; ``reading`` is how text was read when they were counted.
+
+    >>> table = cv.load_collocations("table")
+    >>> len(table.tokens) == len(table.scores)
+    True
     """
 
     words: list[str]
@@ -197,9 +201,13 @@ class Collocations:
 
 @functools.lru_cache(maxsize=2)
 def load_collocations(url: str) -> Collocations:
-    """Read a collocation table: an artifact of ``corpusveil score``, a Parquet file or a folder of them.
+    """Read a collocation table: a folder that ``score_counts`` wrote, a Parquet file or a folder of such files.
 
-    The name of an installed space, such as ``en``, is the table of its package.
+    The name of an installed space, such as ``en``, is the table of its package. Raises UserError if there is no valid
+    table.
+
+    >>> "new_york" in cv.load_collocations("table").tokens
+    True
     """
     url = located(url, "collocations")
     fs, path = files.resolve(url)

@@ -42,10 +42,7 @@ class ShardStage(Stage[S]):
         return largest_first(super(ShardStage, self).left(tasks))
 
     def texts(self, task: ShardTask, read: dict[str, Any]) -> Iterator[pa.Array]:
-        """Yield the shard's texts in batches, without nulls; then ``read`` has its digest and number of documents.
-
-        Raises UserError for an invalid row.
-        """
+        """Yield the shard's texts in batches, without nulls; then ``read`` has its digest. Raises UserError."""
         read["documents"] = 0
         with reading(task, Columns(self.text)) as shard:
             for batch in shard.batches:
@@ -56,10 +53,7 @@ class ShardStage(Stage[S]):
 
 
 def inputs_of(tasks: Sequence[ShardTask], records: Sequence[Read]) -> list[dict[str, str]]:
-    """Return an artifact's fields for its source shards: path and digest of each, split or not.
-
-    Raises ChangedError if the pieces of a shard were read from different files.
-    """
+    """Return path and digest of each source shard. Raises ChangedError if its pieces were read from different files."""
     inputs: dict[int, dict[str, str]] = {}
     for task, record in zip(tasks, records, strict=True):
         known = inputs.setdefault(task.shard, {"path": task.relative, "digest": record.digest})

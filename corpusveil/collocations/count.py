@@ -51,10 +51,7 @@ from corpusveil.text.languages import version_of
 
 
 def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int) -> None:
-    """Write the words of ``made``, parts of the word counts, that occur ``min_count`` times, most frequent first.
-
-    Memory is that of one part and of the vocabulary. Raises UserError without such words, or with too many for keys.
-    """
+    """Write the words that occur ``min_count`` times, most frequent first. Raises UserError for none or too many."""
     most = most_words(max_n)
     top, often, there = _EMPTY, 0, False
     for counted in made:
@@ -93,9 +90,13 @@ SMALL_BYTES = 16 << 20
 
 @dataclass(frozen=True, slots=True)
 class CountOptions:
-    """Options of counting: n-grams of 1 to ``max_n`` words that occur at least ``min_count`` times in column ``text``.
+    """What to count: n-grams of 1 to ``max_n`` words that occur at least ``min_count`` times in the column ``text``.
 
-    ``hyphens`` says whether a hyphen between two letters splits words or joins them, ``language`` how text is read.
+    ``hyphens``: ``split`` reads *long-term* as two words, ``join`` as one. ``language``: that of the corpus, by code or
+    English name. Raises UserError for values out of range.
+
+    >>> cv.CountOptions(max_n=2, text="review").min_count
+    5
     """
 
     max_n: int = 3
@@ -123,15 +124,14 @@ def count_corpus(
 ) -> dict[str, Any]:
     """Count the n-grams of a corpus into the artifact ``output``; return its description.
 
-    ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) holds every n-gram that occurs at least
-    ``min_count`` times.
+    ``ngrams/*.parquet`` (``ngram: string, n: int8, count: int64``) has every n-gram that occurs often enough.
+    ``rows_per_task`` (a multiple of 8,192) splits larger shards; by default those that would keep one worker busy for
+    long. A repeated call resumes, and does nothing when all is done.
 
-    ``rows_per_task`` (a multiple of 8,192) splits larger shards; without it, shards are split that
-    would keep one of the engine's workers busy for long. A repeated call resumes after an interruption, and does
-    nothing when all is done.
+    Raises UserError if the input is wrong or empty, the vocabulary is too large, or nothing is left; WorkError if
+    another run is in progress.
 
-    Raises UserError if the input is wrong or empty, if the vocabulary is larger than keys can hold, or if nothing is
-    left; WorkError if another run is in progress.
+    >>> counted = cv.count_corpus(["public.txt"], "counts", cv.Local(), cv.CountOptions(min_count=2))
     """
     output = files.absolute(output)
     options = options or CountOptions()

@@ -39,10 +39,7 @@ ConnectorRule = Literal["strict", "edges"]
 
 
 def connector_words(url: str | None = None, language: str | None = None) -> frozenset[str]:
-    """Return gensim's English connector words, the function words of another language, or those of a file, lower-cased.
-
-    The file has a word on each line.
-    """
+    """Return connector words: gensim's for English, function words of a language, or the lines of a file."""
     if url is not None:
         return frozenset(word.lower() for word in read_words(url))
     if language not in (None, "en"):
@@ -59,7 +56,14 @@ DIGITS = 27
 
 @dataclass(frozen=True, slots=True)
 class Scoring:
-    """The n-grams to keep: those without connectors that score at least ``threshold`` and occur ``min_count`` times."""
+    """The n-grams to keep: they occur ``min_count`` times and score at least ``threshold``, in units of ``measure``.
+
+    ``connectors`` are words such as *of* that a collocation may not have: anywhere (``rule="strict"``), or at its ends
+    (``"edges"``). Raises UserError for values out of range.
+
+    >>> cv.Scoring("npmi", threshold=0.3, connectors=frozenset({"of", "the"}), rule="edges").min_count
+    1
+    """
 
     measure: Measure = "pmi"
     threshold: float = 2.0
@@ -88,11 +92,7 @@ class Unigrams:
 
 
 def scored(tables: Iterable[pa.Table], unigrams: Unigrams, scoring: Scoring) -> Iterator[pa.Table]:
-    """Yield ``ngram, n, count, score`` of the kept n-grams of two or more words, table by table.
-
-    ``tables`` have ``ngram: string`` (words joined by one blank), ``n: int8``, ``count: int64``. Raises UserError for
-    an n-gram whose words are not counted.
-    """
+    """Yield ``ngram, n, count, score`` of the kept n-grams. Raises UserError if its words are not counted."""
     connectors = pa.array(sorted(scoring.connectors), pa.large_string())
     for table in tables:
         for n in sorted(set(table["n"].to_pylist()) - {1}):
@@ -169,11 +169,7 @@ def _inverse(cells: Float64) -> Float64:
 
 
 def _divergence(expected: Float64, more: Float64) -> Float64:
-    """Return O ln(O / E) - (O - E) for O = E + ``more``.
-
-    The terms O - E add up to 0 over the cells, and these terms are never below 0, so nothing cancels. Otherwise cells
-    of billions that hardly differ from the expectation would leave only rounding errors.
-    """
+    """Return O ln(O / E) - (O - E) for O = E + ``more``: never below 0, so that rounding errors do not add up."""
     with np.errstate(divide="ignore", invalid="ignore"):
         x = np.maximum(more / expected, -1.0)
         direct = (1 + x) * np.log1p(x) - x

@@ -34,10 +34,7 @@ def _gather(
     ids: Any, classes: Any, ends: Any, offsets: Any, document: int, token: int, max_n: int, bits: int,
     unigrams: Any, buffer: Any, used: int,
 ) -> Any:  # fmt: skip
-    """Add the n-grams that end at each token from ``token`` on.
-
-    Return (document, token, used) when the buffer is full.
-    """
+    """Add the n-grams that end at each token; return (document, token, used) when the buffer is full."""
     multiplier = np.uint64(MULTIPLIER)
     shift = np.uint64(bits)
     keep = np.uint64((1 << (bits * max_n)) - 1)
@@ -151,10 +148,7 @@ class Runs:
 
 @dataclass(slots=True)
 class NgramCounter:
-    """Counts the n-grams of batches over a vocabulary of ``words`` words.
-
-    ``unigrams`` int64 [V] are complete; longer ones come out as sorted runs of (mixed key, count), in parts.
-    """
+    """Counts the n-grams of batches: ``unigrams`` int64 [V], and longer ones in sorted runs of (mixed key, count)."""
 
     words: int
     max_n: int

@@ -25,10 +25,7 @@ class Starts(Record):
 
 
 def write(url: str, table: pa.Table, keys: npt.NDArray[np.uint64], parts: int) -> None:
-    """Write a table whose rows are sorted by ``keys`` uint64 [rows], with a row group for each non-empty part.
-
-    Parts are equal ranges of the key space; their number is a power of two.
-    """
+    """Write a sorted table with a row group for each non-empty part, one of 2^k equal ranges of the keys."""
     bits = parts.bit_length() - 1
     part_of_key = keys >> np.uint64(64 - bits) if bits else np.zeros_like(keys)
     starts = np.searchsorted(part_of_key.astype(np.int64), np.arange(parts + 1))

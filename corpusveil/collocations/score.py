@@ -68,8 +68,10 @@ def score_counts(
     """Score counts into the collocation table ``output/collocations.parquet``; return its description.
 
     Rows are sorted by falling score, then n, then n-gram. A repeated call does nothing when all is done. Raises
-    UserError if there are no counts, if their tokenizer is another one, or if nothing is left; WorkError if another run
-    is in progress.
+    UserError if there are no counts, they are of another tokenizer, or nothing is left; WorkError if another run is in
+    progress.
+
+    >>> scored = cv.score_counts("counts", "table", cv.Local(), cv.Scoring(threshold=1.0))
     """
     output = files.absolute(output)
     scoring = scoring or Scoring()

@@ -43,11 +43,7 @@ def _write(
     data: Any, starts: Any, ends: Any, classes: Any, offsets: Any, stops: Any, lengths: Any, lower: Any, kinds: Any,
     out: Any, token_ends: Any, rows: Any,
 ) -> Any:  # fmt: skip
-    """Write the lower-cased units of words, each followed by a blank, or by a line break at the end of a sentence.
-
-    Returns the numbers of bytes and units. ``token_ends`` is the end of each unit, ``rows`` the number before each
-    document.
-    """
+    """Write lower-cased units with blanks and line breaks; return the numbers of bytes and units."""
     at = 0
     unit = 0
     for document in range(offsets.size - 1):
@@ -81,10 +77,7 @@ def _write(
 def written(
     tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[np.int8]
 ) -> tuple[bytes, pa.Array, pa.Array]:
-    """Return the word units of a batch, lower-cased, the words of a collocation joined by ``_``.
-
-    As LineSentence text, as list<string> per document, and flat.
-    """
+    """Return the word units of a batch, lower-cased: as LineSentence text, as list<string> per document, and flat."""
     out = np.empty(tokens.data.size * 3 // 2 + 2 * len(tokens) + 8, dtype=np.uint8)
     token_ends = np.empty(len(tokens), dtype=np.int64)
     rows = np.zeros(tokens.offsets.size, dtype=np.int64)
@@ -187,13 +180,15 @@ def tokenize_corpus(
 ) -> dict[str, Any]:
     """Tokenize a corpus into the artifact ``output``; return its description.
 
-    ``tokens/part-*.parquet`` has ``tokens: list<string>``, one row per document. ``lines/part-*.txt.gz`` has one
-    sentence per line. ``counts.parquet`` has the count of each token. Only words are kept, in lower case, and the words
-    of a collocation are joined by ``_``. ``hyphens`` split words or join them: as in the collocation table, or
-    ``split`` without a table; so is ``language``. A repeated call does nothing when all is done.
+    ``method``: ``word``, or ``gst`` or ``mst``, which need ``collocations``. ``tokens/part-*.parquet`` has ``tokens:
+    list<string>``, a row per document; ``lines/part-*.txt.gz`` a sentence per line; ``counts.parquet`` the count of
+    each token. Only words are kept, in lower case, collocations joined by ``_``. ``hyphens`` and ``language`` are those
+    of the collocation table by default. A repeated call does nothing when all is done.
 
-    Raises UserError if the input is wrong, if the method needs a collocation table and there is none, or if the table's
-    words were read with other hyphens; WorkError if another run is in progress.
+    Raises UserError if the input is wrong, if the table is missing, or if it was read with other hyphens; WorkError if
+    another run is in progress.
+
+    >>> tokenized = cv.tokenize_corpus(["public.txt"], "tokens", cv.Local(), "gst", "table")
     """
     output = files.absolute(output)
     if method not in ("word", *METHODS):

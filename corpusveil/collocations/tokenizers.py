@@ -28,11 +28,7 @@ _NONE = -1
 
 @dataclass(frozen=True, slots=True)
 class Segments:
-    """Units of tokens.
-
-    ``lengths`` int8 [T] is the number of tokens of the unit that begins at a token, 0 inside a unit; ``entries`` int32
-    [T] its collocation, -1 for a single token and inside a unit.
-    """
+    """Units of tokens: ``lengths`` int8 [T], 0 inside a unit, and ``entries`` int32 [T], -1 without a collocation."""
 
     lengths: npt.NDArray[np.int8]
     entries: npt.NDArray[np.int32]
@@ -145,10 +141,7 @@ def _segment(
 def units(
     tokens: Tokens, ids: npt.NDArray[np.int32], collocations: Collocations, method: Method
 ) -> tuple[Segments, npt.NDArray[np.bool_]]:
-    """Split the tokens of texts into units, and say which tokens end a sentence; ``ids`` as for ``segment``.
-
-    A unit includes the marks inside it that n-grams cross: full stops of abbreviations, and hyphens.
-    """
+    """Split the tokens of texts into units, with the marks inside them, and say which tokens end a sentence."""
     ends, crossed = ends_and_crossed(tokens)
     if not crossed.any():
         return segment(ids, ends, collocations, method), ends
@@ -169,11 +162,7 @@ def units(
 def segment(
     ids: npt.NDArray[np.int32], ends: npt.NDArray[np.bool_], collocations: Collocations, method: Method
 ) -> Segments:
-    """Split tokens into units.
-
-    ``ids`` int32 [T] are the collocations' own word ids, -1 for every other token; ``ends`` bool [T] says which tokens
-    end a sentence, the last of a document among them.
-    """
+    """Split tokens into units by word ids, int32 [T], -1 for all others, and sentence ends, bool [T]."""
     lengths = np.zeros(ids.size, dtype=np.int8)
     entries = np.full(ids.size, _NONE, dtype=np.int32)
     table = collocations
@@ -232,10 +221,7 @@ class Joiner:
     def of(
         cls, collocations: Collocations, method: Method, space: Space, ids: npt.NDArray[np.int32], known: int, size: int
     ) -> Joiner:
-        """Prepare for a tokenizer of ``size`` words, of which the first ``known`` exist without the table.
-
-        ``ids`` int32 [W] are the tokenizer's ids of the table's words.
-        """
+        """Prepare for a tokenizer of ``size`` words; ``ids`` int32 [W] are its ids of the table's words."""
         of_word = np.full(size, UNKNOWN, dtype=np.int32)
         of_word[ids] = np.arange(ids.size)
         of_entry = np.array([space.id(token) for token in collocations.tokens], dtype=np.int32)

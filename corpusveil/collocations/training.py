@@ -33,10 +33,7 @@ LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 @dataclass(frozen=True, slots=True)
 class TokenFiles:
-    """LineSentence files to train on, in order; ``counts``, if known, is the address of their tokens' counts.
-
-    ``hyphens`` says whether hyphens joined words in them, and ``language`` how text was read, None if unknown.
-    """
+    """LineSentence files to train on, in order, the address of their counts, and how text was read, None if unknown."""
 
     shards: tuple[str, ...]
     counts: str | None = None
@@ -150,7 +147,12 @@ def train_vectors(
     """Train word2vec by gensim on one machine of the engine, into the artifact ``output``; return its description.
 
     A repeated call does nothing when all is done, and otherwise trains from the start. Raises UserError if there are no
-    tokens, or if ``output`` holds something else; WorkError if another run is in progress.
+    tokens, or if ``output`` has something else; WorkError if another run is in progress.
+
+    >>> training = cv.Training(dimensions=8, epochs=1, min_count=1)
+    >>> trained = cv.train_vectors("tokens", "vectors", cv.Local(), training)
+    >>> cv.read_vectors("vectors").vectors.shape[1]
+    8
     """
     output = files.absolute(output)
     training = training or Training()

@@ -36,9 +36,13 @@ ALPHA, MIN_ALPHA = 0.025, 1e-4
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """Parameters of word2vec; those that are not here, and the defaults but for 300 dimensions, are gensim's.
+    """Parameters of word2vec; all others, and the defaults except for 300 dimensions, are gensim's.
 
-    ``sg`` 1 is skip-gram, 0 CBOW; ``workers`` 1 makes training deterministic. Raises UserError for values out of range.
+    ``sg``: 1 is skip-gram, 0 CBOW. ``workers``: 1 makes training deterministic. Raises UserError for values out of
+    range.
+
+    >>> cv.Training(dimensions=100, window=8, sg=1).epochs
+    5
     """
 
     dimensions: int = 300

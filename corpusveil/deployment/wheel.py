@@ -24,10 +24,7 @@ _WHEEL = "Wheel-Version: 1.0\nGenerator: corpusveil {version}\nRoot-Is-Purelib: 
 
 
 def build_wheel(folder: Path) -> Path:
-    """Write the wheel of this corpusveil into a folder, and remove other wheels of its kind there; return it.
-
-    Raises WorkError if the installed distribution lacks its metadata.
-    """
+    """Write the wheel of this corpusveil into a folder, for older ones. Raises WorkError without its metadata."""
     distribution = metadata.distribution(PACKAGE)
     name = f"{PACKAGE}-{distribution.version}"
     information = {"WHEEL": _WHEEL.format(version=distribution.version, tag=_TAG)}

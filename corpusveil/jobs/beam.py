@@ -57,10 +57,7 @@ _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
 
 @contextlib.contextmanager
 def _quiet(runner: str) -> Iterator[None]:
-    """Silence Beam's own log on a local runner, and gRPC's threads about broken connections to its workers.
-
-    The log of a worker of this process would show tracebacks. Other runners report the state of their jobs in the log.
-    """
+    """Silence Beam's and gRPC's logs on a local runner, whose tracebacks would be shown."""
     if runner not in (DEFAULT_RUNNER, PRISM):
         yield
         return
@@ -97,11 +94,7 @@ class _WithoutThread:
 
 
 def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any], *, hushed: bool = False) -> None:
-    """Add the work to a pipeline: one element per task, distributed among workers.
-
-    The function, including its subkeys, is part of the job's graph; the space is sent as its URL. ``hushed`` is for
-    workers of this machine: the launcher reports their errors once.
-    """
+    """Add the work to a pipeline, one element per task; ``hushed`` workers leave errors to the launcher."""
     import apache_beam as beam
 
     _ = (
@@ -148,7 +141,12 @@ def _sums(result: Any) -> dict[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Beam:
-    """Runs tasks as a Beam pipeline; ``options`` are passed to the runner unchanged."""
+    """The engine that runs tasks as a Beam pipeline; ``options`` are passed to the runner unchanged.
+
+    Raises UserError without Beam, and for a runner or options that Beam does not accept, when it runs.
+
+    >>> engine = cv.Beam("DataflowRunner", ("--project=mine", "--region=europe-west1"))
+    """
 
     runner: str = DEFAULT_RUNNER
     options: tuple[str, ...] = ()
@@ -166,10 +164,7 @@ class Beam:
         return 1 if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of its measures, which are the pipeline's counters.
-
-        Raises UserError without Beam, WorkError if the pipeline fails.
-        """
+        """Run ``function`` on every task; return the sums of its measures. Raises WorkError if the pipeline fails."""
         pipeline = self.pipeline()
         build(pipeline, function, tasks, hushed=self.runner == PRISM)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
@@ -185,10 +180,7 @@ class Beam:
             raise _failure(error, self.runner) from None
 
     def pipeline(self) -> Any:
-        """Return an empty pipeline with the options.
-
-        Raises UserError without Beam, and for options that it does not accept.
-        """
+        """Return an empty pipeline. Raises UserError without Beam, and for options that it does not accept."""
         try:
             with _quiet(self.runner):
                 import apache_beam as beam

@@ -50,10 +50,7 @@ _MEMORY = re.compile(r"OutOfMemoryError|exceeding (?:physical )?memory limits|ex
 
 
 def ensure_java() -> Path:
-    """Set JAVA_HOME to a Java that Spark can use, and Spark's Python to this one; return the home of this Java.
-
-    Only its ``bin/java`` exists. Raises UserError if no Java is new enough and the ``jre`` extra is not installed.
-    """
+    """Set JAVA_HOME for Spark, and Spark's Python to this one; return the home. Raises UserError without a new Java."""
     home = java_home()
     if home is None:
         answers = "".join(f" {java} says: {_ask(java)[1]}." for java in dict.fromkeys(_candidates()))

@@ -26,10 +26,7 @@ _AHEAD, _CALLS = 3, 4096
 
 
 def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
-    """Take the environment and fsspec's settings of the run, which this worker's fork server may not have.
-
-    A worker hears no Ctrl+C, which a terminal sends to all processes: it is for the parent.
-    """
+    """Take the environment and fsspec's settings of the run, and ignore Ctrl+C, which the parent hears."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.clear()
@@ -61,9 +58,12 @@ def _call(function: bytes, tasks: Sequence[Any]) -> Measured:
 
 @dataclass(slots=True)
 class Local:
-    """Runs tasks in ``workers`` processes; in this process when there is one.
+    """The engine that runs tasks in ``workers`` processes of this machine; in this process if there is one.
 
-    The processes are started when first needed and kept for later runs of this engine; they end with it.
+    Processes start when first needed, serve later runs, and end with the engine. Raises UserError for fewer than 1.
+
+    >>> cv.plan("reviews.csv", release).lines(cv.Local(workers=2).workers)[0]
+    '...'
     """
 
     workers: int = 1

@@ -38,10 +38,7 @@ def require_pyspark() -> None:
 
 
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
-    """Return the active session, else one on ``master``, the submit's master, or ``local[workers]``, in this order.
-
-    Raises UserError without pyspark or Java, and for Spark Connect, whose client has no context.
-    """
+    """Return the active session or a new one. Raises UserError without pyspark or Java, and for Spark Connect."""
     require_pyspark()
     from pyspark.sql import SparkSession
 
@@ -102,7 +99,13 @@ def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Ca
 
 @dataclass(frozen=True, slots=True)
 class Spark:
-    """Runs tasks as a Spark job, on the active session or one made for ``master``."""
+    """The engine that runs tasks as a Spark job, on the active session or a new one for ``master``.
+
+    ``workers`` are processes of a local master (default: all cores). Raises UserError without PySpark or Java, when it
+    runs.
+
+    >>> engine = cv.Spark("local[4]")  # cv.privatize_corpus("s3://bucket/in", "s3://bucket/out", release, engine)
+    """
 
     master: str | None = None
     workers: int | None = None
@@ -118,10 +121,7 @@ class Spark:
         return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)
 
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when the job fails.
-
-        The sums are accumulators, one a name; Spark adds what a task measured once, however often it was tried.
-        """
+        """Run ``function`` on every task; return the sums of its measures. Raises WorkError when the job fails."""
         session = spark_session(self.master, self.workers)
         slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
         try:

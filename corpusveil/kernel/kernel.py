@@ -63,10 +63,7 @@ def span_marks(policy: SpanPolicy) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """Privatizes batches of documents. Pickles small: a saved space goes by address.
-
-    It holds what this release draws from, which for this release is as secret as the key; the key itself it does not.
-    """
+    """Privatizes batches of documents. As secret as the key; pickled with the address of a saved space."""
 
     mechanism: Mechanism
     budget: Budget
@@ -134,10 +131,7 @@ class Kernel:
         return keyed_tags(key, column, identities, data, documents)
 
     def account(self, documents: Documents, key: bytes) -> tuple[UInt64, Readings]:
-        """Return what D documents would spend, without drawing: their readings.
-
-        The tags, uint64 [D, 2], distinguish under ``key`` the noise of different documents of this release.
-        """
+        """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and their readings, without drawing."""
         prepared, noise, spent = self._prepared(), [NO_TAGS], list[Readings]()
         unknown = self.mechanism.unknown_bound_at_most(public_weights(self.mechanism.space).astype(np.float64) / TOTAL)
         for some, data, places in runs(documents):
@@ -151,10 +145,7 @@ class Kernel:
         return np.concatenate(noise), whole if self.mechanism.private else unbounded(whole)
 
     def read(self, texts: pa.Array) -> tuple[Tokens, UInt8]:
-        """Return the tokens of documents as they are treated, and the action for each, uint8 [T]; nothing is drawn.
-
-        They hold until the next texts are read.
-        """
+        """Return the tokens of documents and the action for each, uint8 [T], until the next texts are read."""
         chunk = self._parsed(self._prepared(), Texts.read(texts, self.policy), NO_TAGS)
         return chunk.tokens, chunk.actions[chunk.roles]
 

@@ -134,10 +134,7 @@ def runs(documents: Documents) -> Iterator[tuple[Documents, npt.NDArray[np.uint8
 
 
 def parts_of(data: npt.NDArray[np.uint8], start: int, end: int) -> Iterator[npt.NDArray[np.int64]]:
-    """Part ``data[start:end]`` into runs of about ``CHUNK_BYTES`` that begin at blanks, as tokens never span one.
-
-    Each run is int64 [2]. Text without blanks is one run, and so is what is larger than a tokenizer takes.
-    """
+    """Part ``data[start:end]`` into runs int64 [2] of about ``CHUNK_BYTES`` that begin at blanks, if there are any."""
     while CHUNK_BYTES * 2 < end - start <= MAX_BYTES:
         window = np.arange(0)
         at = start + CHUNK_BYTES

@@ -38,13 +38,18 @@ from corpusveil.storage.records import RUN_VERSION, Records, Shard
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """The ledger at ``url`` (any fsspec URL that persists), confidential like the input; made by its first release.
+    """The ledger at ``url``, a folder at any fsspec URL, made by its first release; as confidential as the input.
 
-    ``cap`` is the most that a *unit*, which the release names (``unit="customer_id"``), may spend, in nats of plain
-    LDP. It adds up over words, passages, spaces, documents and releases. A release that would exceed it for any unit is
-    refused before anything is drawn, or, of files, with ``over_cap="drop"``, leaves the documents of such units out.
+    ``cap`` is the most that a privacy unit, such as a customer, may spend over all releases, in nats of plain LDP.
+    Words, passages and spaces add up. A release that would exceed it for any unit is refused before anything is drawn;
+    with ``over_cap="drop"``, a release of files leaves out the documents of such units instead. Raises UserError for a
+    cap that is not above 0.
 
-    Raises UserError for a cap that is not above 0.
+    >>> ledger = cv.Ledger("ledger", cap=500.0)
+    >>> unit = {"customer_id": ["c-7", "c-9"]}
+    >>> private = cv.privatize(texts, release, ids=["r-1", "r-2"], ledger=ledger, unit=unit)
+    >>> ledger.spent_on("c-7").most <= ledger.spent().most <= 500.0
+    True
     """
 
     url: str
@@ -138,12 +143,15 @@ def _line(store: EntryStore, entries: Sequence[Entry], line: ReleaseLine) -> dic
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerSummary(Shown):
-    """What a ledger says of its ``units``, or of a single one; ``releases`` has a line for each release.
+    """The spending in a ledger, of all ``units`` or of one, by release.
 
-    Lines are by data set, release and text column. ``documents`` counts a document once for each noise that was drawn
-    for it, ``tokens`` counts its replaced tokens or pieces, and ``nats`` are those of the costliest document, or the
-    sum of one unit. ``most`` is what the unit that has spent most has spent, in nats of plain LDP over all releases.
-    Numbers are rounded up to three digits where they are shown.
+    ``releases`` has a line per data set, release and text column: ``documents`` counts a document once for each noise
+    that was drawn for it, ``tokens`` its replaced tokens or passages; ``nats`` are those of the costliest document, or
+    the sum of one unit. ``most`` is the most that any unit has spent, in nats of plain LDP over all releases. Numbers
+    are shown rounded up to three digits.
+
+    >>> cv.Ledger("ledger").spent().units
+    ('customer_id',)
     """
 
     url: str
@@ -246,9 +254,12 @@ def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerCheck(Shown):
-    """The result of a check of ``entries``: sentences on the ways in which more may have been spent than it says.
+    """The result of ``Ledger.verify``: a sentence for each way in which more may have been spent than ``entries`` say.
 
-    ``records`` is the number of folders of records that they were compared with.
+    ``records`` is the number of folders of records that were compared.
+
+    >>> cv.Ledger("ledger").verify().differences
+    ()
     """
 
     url: str

@@ -23,12 +23,14 @@ from corpusveil.text.policy import DOCUMENT_LENGTH
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Guarantee(Shown):
-    """The guarantee of one token at one epsilon, or of a release.
+    """The guarantee of one token at one epsilon, or of a release; ``print`` states it in words.
 
-    ``epsilon`` and ``plain_ldp`` (nats) are None without a guarantee. ``metric`` defines distance. ``neighbors`` says
-    between which inputs the guarantee holds, ``disclosed`` what it does not cover, and ``assumptions`` what it depends
-    on. ``claim`` is the paper's statement, and ``holds`` says whether it is true. ``per`` is the unit of epsilon: a
-    token, or a document for a release with such a budget. ``plain_ldp`` is always for one token.
+    ``epsilon`` and ``plain_ldp`` (nats, always of one token) are None without a guarantee. ``metric`` defines distance,
+    ``neighbors`` the inputs between which the guarantee holds, ``disclosed`` what it does not cover, ``assumptions``
+    what it depends on, ``claim`` the paper's statement, ``per`` the unit of epsilon.
+
+    >>> cv.RingGeometric(space).guarantee(epsilon=1.0).neighbors
+    'any two words of the vocabulary'
     """
 
     mechanism: str
@@ -74,7 +76,14 @@ INTEGER_WEIGHTS = "Weights are integers out of 2^64. Rounding can add 2^-19 to a
 
 @dataclass(frozen=True, slots=True)
 class Mechanism(abc.ABC):
-    """A word-level mechanism over the vocabulary of ``space``: V words, ids 0 to V - 1."""
+    """A mechanism that replaces each word by one of the vocabulary of ``space``: V words, ids 0 to V - 1.
+
+    A new one is a subclass in a file of its own, with ``@register`` (CONTRIBUTING.md).
+
+    >>> mechanism = cv.RingGeometric(space)
+    >>> round(float(mechanism.distribution(space.id("river"), epsilon=1.0).sum()), 6)
+    1.0
+    """
 
     name: ClassVar[str]
     paper: ClassVar[str]
@@ -106,10 +115,7 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def distribution(self, word: int, epsilon: float) -> Float64:
-        """Return the law of the output for the input id ``word``, as it is sampled; float64 [V].
-
-        Raises NoClosedForm if there is none.
-        """
+        """Return the law of the output for a word's id, as sampled; float64 [V]. Raises NoClosedForm without one."""
 
     def distributions(self, words: Integers, epsilon: float) -> Float64:
         """Return the laws of several inputs, float64 [N, V]; see ``distribution``."""
@@ -171,10 +177,7 @@ class Mechanism(abc.ABC):
 
     @abc.abstractmethod
     def unknown_bound(self, epsilon: float, public: Float64) -> float:
-        """Return the largest ``|ln(public[u] / P[w, u])|``: the bound between a resampled and a known word.
-
-        ``public`` float64 [V] is the law of resampling; in nats.
-        """
+        """Return the bound in nats between a known word and one drawn from ``public``, float64 [V]."""
 
     def unknown_bound_at_most(self, public: Float64) -> float:
         """Return a bound of ``unknown_bound`` at any epsilon: no probability is below the floor of the weights."""
@@ -214,10 +217,7 @@ def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
 
 
 def by_epsilon(epsilon: float | Float64, tokens: int) -> Iterator[tuple[float, slice | Int64]]:
-    """Yield each different epsilon for tables, and an index of the tokens that have it.
-
-    The tokens of a document mostly share one epsilon, so runs of equal ones are sorted, not tokens.
-    """
+    """Yield each different epsilon for tables, and an index of the tokens that have it; documents share one."""
     if np.ndim(epsilon) == 0:
         yield check_epsilon(float(epsilon)), slice(None)
         return

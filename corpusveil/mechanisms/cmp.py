@@ -28,7 +28,11 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class Cmp(OnVectors):
-    """The calibrated multivariate perturbation; distance is Euclidean, on the vectors as given."""
+    """Calibrated multivariate perturbation, on Euclidean distances (Feyisetan, Balle, Drake, Diethe 2020).
+
+    >>> cv.Cmp(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "cmp"
     paper: ClassVar[str] = "CMP / MADLIB (Feyisetan, Balle, Drake, Diethe 2020)"
@@ -40,10 +44,7 @@ class Cmp(OnVectors):
         return gamma_noise(draws, self.space.dimensions, epsilon)
 
     def distribution(self, word: int, epsilon: float) -> Float64:
-        """Return the law of the output for ``word``, float64 [V].
-
-        Raises NoClosedForm in more than one dimension.
-        """
+        """Return the law of the output for ``word``, float64 [V]. Raises NoClosedForm in more than one dimension."""
         if self.space.dimensions > 1:
             return OnVectors.distribution(self, word, epsilon)
         word, epsilon = self.check_id(word), check_epsilon(epsilon)

@@ -31,12 +31,14 @@ def _in_list(space: Space, language: str | None) -> Bool:
 
 
 def content_weights(space: Space, language: str | None = None) -> Float64:
-    """Return how much each word of a space counts, float64 [V]: 1 for a content word, 0 for a function word.
+    """Return which words of a space are content words: float64 [V], 1 for a content word, 0 for a function word.
 
-    Function words are the stop words of the ``language`` (by default that of the space), and collocations of these
-    alone. Without a language they are the English ones, if the vocabulary has at least half of the list; otherwise the
-    150 most frequent words by the space's counts, but at most half of all words, as for a language without a list.
-    Without counts every word counts.
+    Function words are the stop words of ``language`` (default: that of the space), and collocations of these alone.
+    Without a language: the English list if the vocabulary has at least half of it, otherwise the 150 most frequent
+    words (at most half of all). Without counts every word has 1.
+
+    >>> cv.content_weights(space).shape == (len(space),)
+    True
     """
     return _weights(space, space.read_in(language))
 

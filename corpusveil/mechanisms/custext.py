@@ -31,7 +31,13 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class CusText(OnSets):
-    """The exponential mechanism within groups of ``K`` words, mixed with ``eta`` of the uniform law."""
+    """The exponential mechanism in public groups of ``K`` words (Chen, Mo, Wang, Chen, Cui 2023).
+
+    ``eta`` is the share of the uniform law that is mixed in. Raises UserError for values out of range.
+
+    >>> cv.CusText(space, K=5).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "custext"
     paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023), on a partition"

@@ -125,7 +125,13 @@ def _move(
 @register
 @dataclass(frozen=True, slots=True)
 class DiffractorExponential(Truncated):
-    """The published exponential 1-Diffractor; ``gamma`` None: by the rule. Raises UserError for bad values."""
+    """The published exponential 1-Diffractor on the lists of a space (Meisenbacher, Chevli, Matthes 2024, 1-D_T).
+
+    ``gamma`` is a distance on a list; None: by the rule from ``beta``. Raises UserError for values out of range.
+
+    >>> cv.DiffractorExponential(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "diffractor-exponential"
     paper: ClassVar[str] = "1-Diffractor, 1-D_T (Meisenbacher, Chevli, Matthes 2024); TEM (Carvalho et al. 2023)"

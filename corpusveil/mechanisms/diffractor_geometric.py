@@ -91,7 +91,11 @@ def _move(ids: Any, positions: Any, lists: Any, chosen: Any, draws: Any, tails: 
 @register
 @dataclass(frozen=True, slots=True)
 class DiffractorGeometric(OnLists):
-    """The published geometric 1-Diffractor over the lists of a space."""
+    """The published geometric 1-Diffractor on the lists of a space (Meisenbacher, Chevli, Matthes 2024, 1-D_G).
+
+    >>> cv.DiffractorGeometric(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "diffractor-geometric"
     paper: ClassVar[str] = "1-Diffractor, 1-D_G (Meisenbacher, Chevli, Matthes 2024)"

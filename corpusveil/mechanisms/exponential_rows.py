@@ -111,10 +111,7 @@ def padded(blocks: VectorBlocks, factors: Float64 | None) -> Float64:
 
 @njit()
 def _find(ids: Any, draws: Any, own: Any, totals: Any, blocks: Any, rests: Any, out: Any, low: int, high: int) -> None:
-    """Write the output and block -1 for draws that select the word itself.
-
-    For others, the block and the place in it.
-    """
+    """Write the output and block -1 for draws of the word itself; for others, the block and the place in it."""
     for t in range(low, high):
         word = ids[t]
         draw = draws[t]
@@ -279,10 +276,7 @@ _cache_lock = threading.Lock()
 def rows_of(
     space: Space, s: float, gamma: float = math.inf, factors: Float64 | None = None, *, squared: bool = False
 ) -> ExponentialRows:
-    """Return the rows of a space's kernel, cached while the process's cache is within ``CACHE_BYTES``.
-
-    ``squared`` takes squared distances of the vectors at length 1. ``factors`` are a function of the space and s.
-    """
+    """Return the rows of a space's kernel, cached up to ``CACHE_BYTES``; ``squared``: of vectors at length 1."""
     with _cache_lock:
         key = (space, s, gamma, squared, factors is None)
         if key not in _cache:

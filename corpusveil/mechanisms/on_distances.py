@@ -55,10 +55,7 @@ class OnDistances(OverVectors):
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
 
     def retention(self, epsilon: float) -> float:
-        """Return the mean probability that a word stays unchanged: exact up to 2,048 words.
-
-        In a larger vocabulary it is the mean over 2,048 words, drawn from a fixed public seed.
-        """
+        """Return the mean probability that a word stays unchanged; above 2,048 words, of a fixed sample."""
         words = np.sort(np.random.default_rng(0).permutation(len(self.space))[:RETENTION_WORDS])
         return float(self.rows(check_epsilon(epsilon)).own_shares(words).mean())
 

@@ -36,10 +36,7 @@ def choose(draws: Any, lists: int) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class OnLists(Mechanism):
-    """A mechanism whose law depends on list positions only. Raises UserError for a space without a list.
-
-    ``loop`` is the compiled loop: ``loop(ids, positions, lists, chosen, draws, *arguments, out)``.
-    """
+    """A mechanism whose law depends on list positions only. Raises UserError for a space without a list."""
 
     loop: ClassVar[Callable[..., None]]
     shape: ClassVar[str] = "path"
@@ -64,10 +61,7 @@ class OnLists(Mechanism):
 
     @abc.abstractmethod
     def reach(self, epsilon: float) -> int:
-        """Return the number of steps within which an output depends on its input.
-
-        All farther inputs are equally likely.
-        """
+        """Return the number of steps beyond which all inputs of an output are equally likely."""
 
     @abc.abstractmethod
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
@@ -131,10 +125,7 @@ class OnLists(Mechanism):
 
 @dataclass(frozen=True, slots=True)
 class Truncated(OnLists):
-    """A mechanism whose distance does not grow beyond ``gamma``; None: by the rule from ``beta``.
-
-    Raises UserError for bad values.
-    """
+    """A mechanism whose distance does not grow beyond ``gamma``. Raises UserError for values out of range."""
 
     gamma: int | None = None
     beta: float = 0.001

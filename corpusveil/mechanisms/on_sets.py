@@ -53,11 +53,7 @@ class SetTable:
 
 @functools.lru_cache(maxsize=8)
 def partition(space: Space, size: int) -> Int32:
-    """Return the group of each word; int32 [V].
-
-    The lowest id without a group and its size - 1 nearest words without a group form the next group; when fewer than 2
-    size words remain, they are the last group. This depends on the public vectors only.
-    """
+    """Return the group of each word, int32 [V], by the public vectors only."""
     groups, group = np.full(len(space), -1, dtype=np.int32), 0
     left = np.arange(len(space))
     while left.size >= 2 * size:

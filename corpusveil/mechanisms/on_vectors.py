@@ -114,11 +114,7 @@ class OnVectors(OverVectors):
         return exits(self.space)
 
     def retention(self, epsilon: float) -> float:
-        """Return an estimate of the mean probability that a word stays unchanged.
-
-        It is a mean over 1,024 words with one direction each, the same in every run;
-        ``retention_error`` is its standard error.
-        """
+        """Return an estimate of the mean probability that a word stays unchanged, from 1,024 words."""
         return float(self.mixed(self._returns(epsilon).mean()))
 
     def retention_error(self, epsilon: float) -> float:

@@ -25,7 +25,11 @@ def register(cls: M) -> M:
 
 
 def names() -> list[str]:
-    """Return the names of all mechanisms, sorted."""
+    """Return the names of all mechanisms, sorted.
+
+    >>> "ring-geometric" in cv.mechanism_names()
+    True
+    """
     return MECHANISMS.names()
 
 
@@ -35,10 +39,7 @@ def classes() -> dict[str, type[Mechanism]]:
 
 
 def find(name: str) -> type[Mechanism]:
-    """Return the class of a mechanism.
-
-    Raises UserError for an unknown name, with the nearest known one, and if the package that has it cannot be imported.
-    """
+    """Return the class of a mechanism. Raises UserError for an unknown name, and if its package cannot be imported."""
     if not isinstance(name, str):
         raise of_other_type("mechanism", name, "a name first, then the space")
     if name == OF_PASSAGES:
@@ -50,7 +51,11 @@ def find(name: str) -> type[Mechanism]:
 
 
 def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
-    """Return a mechanism over a space. Raises UserError for an unknown name or parameter."""
+    """Return the mechanism ``name`` over a space. Raises UserError for an unknown name or parameter.
+
+    >>> cv.mechanism("tem", space, beta=0.01) == cv.Tem(space, beta=0.01)
+    True
+    """
     check(name, parameters)
     return find(name)(space=space, **parameters)
 

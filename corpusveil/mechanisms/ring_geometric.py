@@ -117,7 +117,14 @@ def _displace(
 @register
 @dataclass(frozen=True, slots=True)
 class RingGeometric(Truncated):
-    """The truncated geometric on rings; ``gamma`` None: by the rule from ``beta``. Raises UserError for bad values."""
+    """The truncated geometric on rings, exactly epsilon; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024).
+
+    ``gamma`` is the distance on a list beyond which all words are equally likely; None: by the rule from ``beta``,
+    about the probability beyond it. Raises UserError for values out of range.
+
+    >>> cv.RingGeometric(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "ring-geometric"
     paper: ClassVar[str] = "ours; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024)"

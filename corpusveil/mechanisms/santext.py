@@ -22,7 +22,11 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class SanText(OnDistances):
-    """The exponential mechanism on vectors; distance is Euclidean, on the vectors as given."""
+    """The exponential mechanism on Euclidean distances of vectors (Yue, Du, Wang, Li, Sun, Chow 2021).
+
+    >>> cv.SanText(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "santext"
     paper: ClassVar[str] = "SanText (Yue, Du, Wang, Li, Sun, Chow 2021)"

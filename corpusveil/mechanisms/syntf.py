@@ -33,7 +33,13 @@ LONGEST = 4.0
 @register
 @dataclass(frozen=True, slots=True)
 class SynTf(OnDistances):
-    """The exponential mechanism on cosine similarity; distance is 1 for any two words. No vector may be 0."""
+    """The exponential mechanism on cosine similarity, for any two words (Weggenmann, Kerschbaum 2018).
+
+    No vector may be 0: raises UserError.
+
+    >>> round(cv.SynTf(space).guarantee(epsilon=1.0).plain_ldp, 3)
+    1.0
+    """
 
     name: ClassVar[str] = "syntf"
     paper: ClassVar[str] = "SynTF (Weggenmann, Kerschbaum 2018)"

@@ -36,9 +36,13 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class Tem(OnDistances):
-    """The truncated exponential mechanism; ``gamma`` None: by the rule from ``beta``. Raises UserError for bad values.
+    """The truncated exponential mechanism on vectors (Carvalho, Vasiloudis, Feyisetan, Wang 2023).
 
-    ``gamma`` is a distance of vectors as given.
+    ``gamma`` is a distance of vectors as given; None: by the rule from ``beta``. Raises UserError for values out of
+    range.
+
+    >>> cv.Tem(space).guarantee(epsilon=1.0).holds
+    True
     """
 
     name: ClassVar[str] = "tem"

@@ -74,7 +74,13 @@ class TwoNearest:
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyCmp(TwoNearest, Cmp):
-    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
+    """Noise of ``cmp``, then one of the two nearest words (Xu, Aggarwal, Feyisetan, Teissier 2021).
+
+    ``t``, from 0 to 1: the larger, the more often the second-nearest. Raises UserError otherwise.
+
+    >>> cv.VickreyCmp(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     t: float = 0.5
 
@@ -85,7 +91,13 @@ class VickreyCmp(TwoNearest, Cmp):
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyMahalanobis(TwoNearest, Mahalanobis):
-    """The nearest word, or sometimes the second-nearest: more often for a larger ``t``."""
+    """Noise of ``mahalanobis``, then one of the two nearest words (Xu, Aggarwal, Feyisetan, Teissier 2021).
+
+    ``lam`` is that of ``Mahalanobis``, ``t`` that of ``VickreyCmp``. Raises UserError for values out of range.
+
+    >>> cv.VickreyMahalanobis(space).guarantee(epsilon=1.0).holds
+    True
+    """
 
     t: float = 0.5
 
@@ -105,10 +117,7 @@ def _shares(mechanism: Any, epsilon: float) -> Float64:
 
 
 def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> Float64:
-    """Return the probability that the first of two candidates is chosen; float64 [T, d], int32 [T, 2] -> float64 [T].
-
-    Of two candidates at distance 0, the first is chosen.
-    """
+    """Return the probability of the first of two candidates, 1 at distance 0; int32 [T, 2] -> float64 [T]."""
     out = np.empty(len(points))
     _chances(vectors, points, near, t, out)
     return out

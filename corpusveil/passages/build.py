@@ -265,20 +265,23 @@ def build_store(
     rows_per_task: int | None = None,
     watch: StageWatch | None = None,
 ) -> Store:
-    """Make a store of at most ``size`` pieces of public texts at ``output``, and open it.
+    """Make a store of at most ``size`` passages of public texts at ``output``, and open it.
 
-    **Pieces of a store are released word for word**: give only texts that anybody may read, under a ``licence`` that
-    allows that, which the store records with ``attribution``. ``inputs`` are files, folders or globs, with texts in the
-    column ``text``. A piece has the least to the most ``words``; with None, each text is one piece. ``salt`` are 16
-    bytes, hexadecimal; without it, one is drawn and recorded. ``excluded`` are words that no piece has, by default
-    those that the package of the space left out. ``refuse`` names recognizers whose spans no piece has; words that may
-    tell of somebody are refused, too, unless ``suspect`` is off, for texts that were written about nobody. ``unlike``
-    are other public texts, to measure what the store does not know, and ``encoder`` is another
-    encoder than the built-in one (``corpusveil.encoders``). A repeated call resumes
-    after an interruption, and does nothing when all is done.
+    **Passages are released word for word**: give only texts that anybody may read, under a ``licence`` that allows
+    that; it is recorded with ``attribution``. ``inputs`` are files, folders or globs with a column ``text``. A passage
+    has the fewest to the most ``words``; with None, each text is one. ``salt``: 32 hexadecimal digits, drawn and
+    recorded if not given. ``excluded``: words that no passage may have, by default those that the space's package left
+    out. ``refuse``: recognizers whose spans no passage may have. ``suspect=False`` admits words that may tell of
+    somebody, for texts about nobody. ``unlike``: public texts of another kind, to measure how near the store comes to
+    them. ``encoder``: a name among ``corpusveil.encoders``, if not the built-in one. A repeated call resumes, and does
+    nothing when all is done.
 
-    Raises UserError for wrong arguments or input, and if fewer than two pieces are fit; WorkError if another run is in
-    progress.
+    Raises UserError for wrong arguments or input, and if fewer than two passages are fit; WorkError if another run is
+    in progress.
+
+    >>> store = cv.build_store("public.txt", "store", space, licence="CC0-1.0", suspect=False)
+    >>> len(cv.load_store("store", space=space)) == len(store)
+    True
     """
     url, engine = files.absolute(files.as_text(output)), engine or Here()
     if not isinstance(licence, str) or not licence.strip() or not licence.isprintable():

@@ -27,10 +27,13 @@ MOST_NEIGHBORS = 1000
 
 @dataclass(frozen=True, slots=True)
 class PassageExchange:
-    """The exchange over a ``store`` of N pieces.
+    """The mechanism that replaces a text by one of the N passages of a ``store``, mostly by a near one.
 
-    ``neighbors`` is K; None: the fewest with which four in five pieces become a near one, and at least 4. Raises
-    UserError for a K that is no whole number from 1 to N.
+    ``neighbors`` is K, the number of near ones; None: the fewest, at least 4, of which one is drawn in four of five
+    texts. Raises UserError unless it is a whole number from 1 to N. The law: ``help(corpusveil.passages.law)``.
+
+    >>> cv.PassageExchange(cv.load_store("en"), neighbors=8).guarantee(epsilon=10).neighbors
+    'any two pieces of text, of any length'
     """
 
     store: Store

@@ -39,17 +39,20 @@ SAVED: Saved[Store] = Saved(KIND, VERSION)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Store:
-    """N public pieces of text. Made by ``build_store``, read by ``load_store``.
+    """N public passages with their vectors. Made by ``build_store``, read by ``load_store``.
 
-    Two stores are equal when their contents are. A store that has been saved is pickled as its address and digest only.
+    Stores with equal contents are equal. A saved store is pickled as its address and digest only.
 
     Attributes:
         texts: large_string [N], without nulls.
         vectors: int8 [N, d]; memory-mapped when loaded.
-        space: the space whose words make vectors.
+        space: the space whose words make the vectors.
         digest: SHA-256 of texts, vectors and encoder, hexadecimal.
-        url: where it is saved; None when it is not.
-        info: what ``_artifact.json`` says.
+        url: where it is saved; None if it is not.
+        info: sizes, sources and figures, as in ``_artifact.json``.
+
+    >>> cv.load_store("en").texts.null_count
+    0
     """
 
     texts: pa.LargeStringArray
@@ -152,10 +155,13 @@ def content_digest(texts: pa.LargeStringArray, vectors: Int8, made_by: str) -> s
 
 
 def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store:
-    """Open the store at ``url``, any fsspec URL, or an installed one by its name, such as ``en``.
+    """Open the store at ``url``: any fsspec URL, or the name of an installed store, such as ``en``.
 
-    ``space`` is the one whose words make its vectors, by default the one that the store names. Raises UserError where
-    there is no store, for one of another version or space, and for damaged files.
+    ``space`` is the one whose words make its vectors; by default the one that the store names. Raises UserError if
+    there is no store, or it is damaged, of another version or of another space.
+
+    >>> len(cv.load_store("en")) > 10_000
+    True
     """
     given = files.as_text(url)
     named = given.startswith(SCHEME) or is_name(given)

@@ -123,10 +123,7 @@ class Section(BaseModel):
         return self
 
     def broken(self, value: Callable[[str], Any]) -> Iterator[tuple[str, str]]:  # noqa: ARG002 - most break no rule
-        """Yield contradictions within an added section, or with others: a place and a sentence, as in ``rules``.
-
-        ``value`` returns that of any ``section.key``.
-        """
+        """Yield contradictions within an added section, or with others, each a place and a sentence."""
         yield from ()
 
     def incomplete(self) -> Iterator[tuple[str, str]]:

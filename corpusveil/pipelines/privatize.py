@@ -55,11 +55,7 @@ def privatize(
 
 
 def foresee(settings: Settings, watch: Watch | None = None) -> None:
-    """Print the forecast of the release.
-
-    Nothing is written, and no key is made. Raises UserError, after all was printed, if the ledger would refuse the
-    release.
-    """
+    """Print the forecast of the release. Raises UserError, after all was printed, if the ledger would refuse it."""
     watch = watch or Watch()
     plan = resolve(settings, make_key=False)
     _note(plan, watch)
@@ -131,10 +127,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
 
 
 def announce(release: AnyRelease, watch: Watch, *, explain: bool = False) -> None:
-    """Print what the law makes of a text, the guarantee and the disclosures; with ``explain`` in full.
-
-    Without a guarantee, always print why there is none.
-    """
+    """Print the meaning of the law, the guarantee (``explain``: in full, or why there is none) and the disclosures."""
     if release.key.test:
         watch.warn(NOT_PRIVATE)
     watch.say(release.law())

@@ -71,12 +71,16 @@ def release(
 ) -> Any:  # fmt: skip
     """Return a release from names; ``print`` shows everything that they choose.
 
-    ``cv.release(risk=0.5, key=cv.Key.generate())`` draws with the installed space *en* and the mechanism
-    ring-geometric, at the epsilon at which a reader from context recovers at most half of the content words.
-    ``policies`` are the settings of *privatize* under the names of its options: ``risk`` or ``epsilon``, ``per``,
-    ``stop_words``, ``numbers``, ``spans`` and so on (docs/settings.md), with the same defaults.
-    ``cv.release(store="en", epsilon=10, key=key)`` returns a ``PassageRelease``, which replaces whole texts by public
-    ones. Raises UserError for unknown names and values, and for settings that exclude each other.
+    The default replaces words by ring-geometric in the installed space *en*. ``policies`` are the settings of
+    *privatize* under the names of its options, with the same defaults (docs/settings.md): ``epsilon`` (nats), or
+    ``risk``, the share of content words that a reader from context recovers at most, which chooses epsilon; ``per``,
+    ``stop_words``, ``spans`` and so on. With ``store``, it is a ``PassageRelease``, which replaces whole texts by
+    public ones. Raises UserError for unknown names and values, and for settings that exclude each other.
+
+    >>> cv.release(risk=0.5, key=key).mechanism.name
+    'ring-geometric'
+    >>> cv.release(store="en", epsilon=10, key=key).guarantee().per
+    'document'
     """
     if not isinstance(key, Key):
         raise of_other_type("key", key, "cv.Key.load(PATH) or cv.Key.generate()")
@@ -89,12 +93,14 @@ def preview(
     texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
     space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
-    """Return some texts before and drawn, for a look; private, like the texts.
+    """Return the first texts before and after, to look at; as private as the texts. Nothing is written or spent.
 
-    ``texts`` are what ``cv.privatize`` takes: a list, a column or a frame with a column ``text``. The other arguments
-    are those of ``cv.release``, and ``risk`` is 0.5 if neither it nor ``epsilon`` is given. Unless space, mechanism,
-    store or epsilon is named, it also shows the public passages that could stand for the texts (the store *en*, at
-    epsilon 10). A notebook shows a table. Without a ``key``, one is made and thrown away. Nothing is written or spent.
+    ``texts`` are those of ``cv.privatize``, other arguments those of ``cv.release``; ``risk`` is 0.5 if neither it nor
+    ``epsilon`` is given. Unless space, mechanism, store or epsilon is named, passages of the store *en* at epsilon 10
+    are shown, too. Without a ``key``, a new one is made and thrown away. Raises UserError as ``cv.release`` does.
+
+    >>> print(cv.preview(["The river was cold."], store="en", epsilon=10))
+    PRIVATE: this shows original text. ...
     """
     shows_both = (space, mechanism, store, epsilon) == (None,) * 4
     if store is None and risk is None and epsilon is None:
@@ -170,24 +176,21 @@ def privatize_corpus(
 ) -> Outcome:
     """Privatize files, folders or globs into ``output/data``, and write ``output/manifest.json`` last.
 
-    Every ``engine`` writes the same bytes: ``cv.Local(workers=2)`` (default: this process), ``cv.Spark()``,
-    ``cv.Beam()``. A repeated call resumes after any interruption, and leaves a finished release as it is. Private
-    figures go to ``records`` (default: ``<output>.records``).
+    Every ``engine`` writes the same bytes: ``cv.Local()`` (default), ``cv.Spark()``, ``cv.Beam()``. A repeated call
+    resumes after an interruption, and leaves a finished release unchanged. Private figures go to ``records`` (default:
+    ``<output>.records``).
 
-    ``text`` is the column that becomes private, or a path to texts within one (``messages[].content``), and ``id`` a
-    column that identifies documents. Without ``id``, three things identify a document: the name ``corpus`` (default:
-    its folder), the file's path below ``root`` (default: the lowest common folder), and the row. Other columns are
-    written only if ``keep`` names them, in the clear; ``"all"`` keeps every other column (a column of that name alone
-    is ``'"all"'``).
+    The column ``text`` becomes private. Documents are identified by the column ``id``; without it by the name
+    ``corpus`` (default: its folder), the path below ``root`` (default: the lowest common folder) and the row number.
+    Other columns are written only if ``keep`` names them, unchanged; ``"all"`` keeps every other column. ``ledger`` and
+    ``unit`` are those of ``cv.privatize``; all other arguments are options of *corpusveil privatize*
+    (docs/settings.md).
 
-    A ``ledger`` checks its caps, and records what units spend, before anything is drawn. ``unit`` names their column
-    (an author, a customer, the id), or several, or ``"content"``; ``{"customer_id": "customer"}`` says in which column
-    the ledger's unit customer_id is. In a named ``corpus``, units are those of this data set only. Pseudonyms that are
-    equal within a unit need ``unit`` also without a ledger. ``format``,
-    ``separator``, ``on_bad_rows``, ``rows_per_task`` and ``mark_source`` are those of the command line.
-
-    Raises UserError if input or arguments are wrong, a cap refuses the release, or the output is another release's;
+    Raises UserError if input or arguments are wrong, a cap refuses the release, or the output has another release;
     WorkError if the engine fails, or another run uses the same records.
+
+    >>> cv.privatize_corpus("reviews.csv", "private", release, id="id", keep=["stars"]).shards
+    1
     """
     private = None if records is None else files.as_text(records)
     writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
@@ -214,10 +217,13 @@ def plan(
     format: str = "same",
     on_bad_rows: OnBadRows = "refuse",
 ) -> Forecast:
-    """Forecast what ``privatize_corpus`` would read, write, take and spend, from a sample; release and reserve nothing.
+    """Forecast from a sample what ``privatize_corpus`` would read, write and spend; release and reserve nothing.
 
-    The arguments are those of ``privatize_corpus``. Raises UserError for faults in the sampled shards. The forecast
-    says if a cap refuses the release.
+    Arguments are those of ``privatize_corpus``. The forecast says if a cap refuses the release. Raises UserError for
+    faults in the sampled shards.
+
+    >>> cv.plan("reviews.csv", release, id="id").documents
+    3
     """
     writes = CorpusOut("", format=format)
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
@@ -248,11 +254,11 @@ def _engine(engine: Engine | None) -> Engine:
 
 
 def demo_space() -> Space:
-    """Return the space ``en`` of the package corpusveil-space-en: 57,701 words of general English.
+    """Return the installed space ``en``: 57,701 words of general English, on which every mechanism works.
 
-    The first call unpacks it into the user's cache folder. It has 96 dimensions, public frequencies and one list by
-    meaning, grammar and frequency, so every mechanism works on it.
+    Raises UserError without the package corpusveil-space-en, or if other users may write to the cache folder.
 
-    Raises UserError where the package is missing, or other users may write to the cache folder.
+    >>> len(cv.demo_space())
+    57701
     """
     return load_space(SCHEME + ENGLISH)

@@ -48,10 +48,7 @@ class Plan:
 
 
 def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
-    """Return the plan of the settings' release.
-
-    If settings name no key and ``make_key`` is set, a key is made for this output, unless the release is refused.
-    """
+    """Return the plan of the settings' release; ``make_key``: with a new key if settings name none."""
     settings = settings.settled()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)

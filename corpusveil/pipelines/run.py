@@ -40,10 +40,7 @@ def _sizes(document: Document, place: str | None) -> list[list[Any]] | None:
 
 @dataclass(frozen=True, slots=True)
 class FlowStep:
-    """A part of a run for one document.
-
-    ``digest`` covers everything that decides its artifact, including earlier steps.
-    """
+    """A part of a run for one document; ``digest`` covers all that decides its artifact, with earlier steps."""
 
     flow: Flow
     artifact: str | None
@@ -51,10 +48,7 @@ class FlowStep:
 
 
 def steps(document: Document) -> Iterator[FlowStep]:
-    """Yield the steps of a document, in order.
-
-    The origin of an artifact is recorded with paths as in the file, so that the whole folder can be moved.
-    """
+    """Yield the steps of a document, in order, with paths as in the file, so that its folder can be moved."""
     before = ""
     for flow in flows():
         if flow.is_wanted(document.settings):
@@ -74,10 +68,7 @@ def _asked(settings: Settings, flow: Flow) -> dict[str, Any]:
 
 
 def run(document: Document, watch: Watch | None = None, *, only: str | None = None) -> None:
-    """Do every step of a document, or ``only`` one, unless it is done.
-
-    Raises UserError if there is nothing to do, and if an artifact was made in another way.
-    """
+    """Do the steps of a document, or ``only`` one, unless done. Raises UserError for an artifact made otherwise."""
     watch = watch or Watch()
     planned = list(steps(document))
     if not planned:
@@ -101,10 +92,7 @@ def _do(step: FlowStep, settings: Settings, watch: Watch) -> None:
 
 
 def _is_to_do(step: FlowStep, artifact: str) -> bool:
-    """Say whether a step must be done.
-
-    If no run recorded the artifact, the step itself decides: it recognizes its own artifact.
-    """
+    """Say whether a step must be done; one that no run recorded recognizes its own artifact."""
     noted = Records(artifact, private=False).read(NOTE, Note)
     complete = is_artifact(artifact)
     if noted is None:

@@ -40,10 +40,7 @@ def _loaded(name: str) -> Declared | Function:
 
 
 def make(name: str | Function, space: Space) -> Recognizer:
-    """Return the recognizer of a name or of a user's function.
-
-    Raises UserError where a package is missing, a function cannot be imported, or a file of terms cannot be read.
-    """
+    """Return the recognizer of a name or a user's function. Raises UserError where it cannot be imported or read."""
     if (path := terms_path(name)) is not None:
         from corpusveil.recognizers.terms import ListedTerms
 

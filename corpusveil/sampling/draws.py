@@ -64,10 +64,7 @@ def _encode_place(*place: Any) -> bytes:
 
 
 def keyed_tags(key: bytes, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
-    """Return BLAKE2b-128 of each document under a key; uint64 [D, 2], low half first.
-
-    Covered are the column name, the id with its type, and ``data[documents[d]:documents[d + 1]]``.
-    """
+    """Return BLAKE2b-128 of column name, id and bytes of each document under a key; uint64 [D, 2], low half first."""
     before, pack = _prefixed(_utf8(column)), _SIZE.pack
     heads: list[bytes] = []
     of_rows: dict[tuple[str, ...], tuple[bytes, bytes]] = {}  # what is before and after the row number in a place
@@ -107,10 +104,7 @@ class DrawKey:
         return (type(self), (self.aes, self.tag)) if self.source is None else (_derived_again, self.source)
 
     def tags(self, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
-        """Return the tag of each document; uint64 [D, 2], low half first.
-
-        The tag covers the column name, the id with its type, and the raw bytes of the content.
-        """
+        """Return the tag of each document, of column name, id and raw bytes; uint64 [D, 2], low half first."""
         return keyed_tags(self.tag, column, identities, data, documents)
 
 
@@ -149,10 +143,7 @@ def _counter_runs(tags: Any, documents: Any, positions: Any, offset: Any, out: A
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """Draws for T tokens: token t stands at ``positions[t]`` of document ``documents[t]``, whose tag is in ``tags``.
-
-    ``tags`` uint64 [D, 2]; ``documents`` and ``positions`` int32 or int64 [T].
-    """
+    """Draws for T tokens, by document and position int [T], and the documents' tags uint64 [D, 2]."""
 
     key: DrawKey
     tags: UInt64

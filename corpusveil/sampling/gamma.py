@@ -63,10 +63,7 @@ def _fill(lanes: Any, scales: Any, out: Any) -> None:
 
 
 def gamma_noise(draws: Draws, dimensions: int, epsilon: Float64) -> Float64:
-    """Return one noise vector a token; ``epsilon`` float64 [T] above 0 -> float64 [T, dimensions].
-
-    Takes about 12 bytes of draws a dimension and token on the way: call it with blocks of tokens.
-    """
+    """Return one noise vector per token; ``epsilon`` float64 [T] above 0 -> float64 [T, dimensions]."""
     m = (dimensions + 1) // 2
     # m pairs give the direction, and their exponentials a part of the length; the other lanes give its rest.
     lanes = draws.lanes(NOISE, m + (dimensions - m + 1) // 2)

@@ -67,7 +67,13 @@ def _granted(status: os.stat_result) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """A secret of 32 bytes. Its text form never shows it."""
+    """A secret key of 32 random bytes. Its text form never shows it. Raises UserError for bytes that can be guessed.
+
+    >>> key = cv.Key.generate()
+    >>> key.save("release.key")
+    >>> cv.Key.load("release.key") == key
+    True
+    """
 
     secret: bytes = field(repr=False)
     test: bool = False
@@ -189,10 +195,7 @@ class Key:
 
 
 def read_key(location: str) -> str:
-    """Return a key as 64 hexadecimal digits from a version of a secret or from a file at a store.
-
-    Raises UserError, which never quotes the content, if it cannot be read or is not a key.
-    """
+    """Return a key in hexadecimal from a secret manager or a file. Raises UserError, which quotes no content."""
     if location.startswith("projects/"):
         try:
             from google.api_core.exceptions import GoogleAPIError

@@ -38,29 +38,29 @@ def build_space(
     grammar: float | None = None,
     scale: float | None = None,
 ) -> Space:
-    """Build a space of one embedding, or of several.
+    """Build a space from one embedding or several; ``save(url)`` writes it.
 
-    With several, the vocabulary is the words that all have, and every list contains all of them: choosing among the
-    lists that contain a word would void the guarantee (``mechanisms.md`` §4).
+    With several, the vocabulary is the words that all share, and every list has all of them.
 
     Args:
-        vectors: the embeddings; the first gives the order of the words, the space's vectors and its counts.
-        lists: lists per embedding, each from another start word, which public randomness chooses (PCG64, seed 0); 0
-            for mechanisms that need none.
+        vectors: the embeddings; the first gives the order of the words, the vectors of the space and its counts.
+        lists: lists per embedding, each from another start word; 0 for mechanisms that need none.
         counts: int64 [V of the first embedding], public counts; by default those of its file.
-        order: how lists are ordered, a name in ``ORDERS``; by default improved if they are balanced, otherwise greedy.
+        order: how lists are ordered, ``greedy`` or ``improved``; by default improved if they are balanced.
         only: keep only these words.
-        exclude: words that no text may receive: left out in any case, before an apostrophe and in a collocation too.
-        balance: how much public frequency counts beside meaning (``balance.py``); 0 leaves vectors as given, and None
-            balances the lists alone where there are counts, as ``corpusveil space`` does by default.
+        exclude: words that no text may receive: left out in any case, before an apostrophe and in collocations.
+        balance: the weight of public frequency against meaning; 0 leaves vectors as given, None balances the lists
+            alone where there are counts, as ``corpusveil space`` does.
         neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
-        grammar: how much the use of words counts beside their meaning in the order of lists (``grammar.py``); None:
-            1 if there are neighbors, otherwise 0.
-        scale: the median distance of two words that the space's vectors are scaled to; None leaves them as given.
+        grammar: the weight of grammar against meaning in the order of lists; None is 1 if there are neighbors.
+        scale: the median distance of two words to which vectors are scaled; None leaves them as given.
 
-    Raises:
-        UserError: an argument is out of range, a balance is given without counts, a grammar without neighbors, or the
-            embeddings share fewer than two words.
+    Raises UserError for arguments out of range, a balance without counts, a grammar without neighbors, and if the
+    embeddings share fewer than two words.
+
+    >>> small = cv.build_space(cv.read_vectors("glove.txt"), lists=2)
+    >>> small.lists.shape == (2, len(small))
+    True
     """
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):

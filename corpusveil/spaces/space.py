@@ -50,22 +50,23 @@ SAVED: Saved[Space] = Saved(KIND, VERSION)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Space:
-    """V words, each with a vector and a position on each of L lists. Built by ``build_space``, read by ``load_space``.
+    """A vocabulary of V words, each with a vector and a position on each of L lists of similar words.
 
-    Two spaces are equal when their contents are. A space that has been saved is pickled as its address and digest
-    only; the process that unpickles it opens it once and shares the machine's memory with the others.
+    Spaces with equal contents are equal. A saved space is pickled as its address and digest only, and opened once per
+    process, in memory that processes share.
 
     Attributes:
         vocabulary: the words, their ids and public counts.
         vectors: float32 [V, d], exactly as given; memory-mapped when loaded.
         lists: int32 [L, V], position -> id, each row a permutation; memory-mapped when loaded.
-        digest: SHA-256 of the content (words, counts, vectors, lists, table of risk, sentence vectors; not of paths,
-            time or encoding), hexadecimal.
-        url: where it is saved; None when it is not.
-        info: what ``_artifact.json`` says: sizes and how the space was made.
-        risk: the bytes of its table of what readers recovered (``risk_table``); empty without one.
-        sentences: int8 [V, any], vectors that add up to what a sentence says (``passages/teaching.py``);
-            memory-mapped when loaded; None without.
+        digest: SHA-256 of the content, hexadecimal.
+        url: where it is saved; None if it is not.
+        info: sizes, and how the space was made, as in ``_artifact.json``.
+        risk: the bytes of its table of what readers recovered; empty without one.
+        sentences: int8 [V, any], vectors that add up to sentence vectors; None without.
+
+    >>> space.word(space.id("river"))
+    'river'
     """
 
     vocabulary: Vocabulary
@@ -264,15 +265,13 @@ def absolute(url: str | os.PathLike[str]) -> str:
 
 
 def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
-    """Open the space saved at ``url``.
+    """Open the space at ``url``: any fsspec URL, or the name of an installed space, such as ``en``.
 
-    Args:
-        url: any fsspec URL, or the name of an installed space, such as ``en``; a remote space is copied to this
-            machine's cache once, and an installed one unpacked into it.
-        verify: check the content against the digest (reads every file: about a second a gigabyte).
+    A remote space is copied to this machine's cache once. ``verify`` checks the content against the digest (about a
+    second per gigabyte). Raises UserError if there is no space, or it is damaged or of another version.
 
-    Raises:
-        UserError: there is no space, it is of another version, or its files are damaged.
+    >>> cv.load_space("en").word(0)
+    'the'
     """
     url = absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)

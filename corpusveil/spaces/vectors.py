@@ -28,20 +28,22 @@ READERS: Mapping[str, Callable[[str], VectorTable]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vectors:
-    """Words and their vectors.
+    """Words and their vectors. Raises UserError that names the source and the row of an unusable word or vector.
 
     Attributes:
         words: V >= 2 different words, none empty, none with a blank.
         vectors: float32 [V, d], finite, exactly as given (float64 is rounded to float32, nothing is normalized).
         source: the file's name, without folders.
-        counts: int64 [V] where the source has them.
-        hyphens: whether hyphens joined words in the text that they were trained on, None where nobody knows.
-        language: the language as which that text was read, likewise.
+        counts: int64 [V], if the source has them.
+        hyphens: whether hyphens joined words in the training text; None if unknown.
+        language: the language of the training text; None if unknown.
         where: the name of the source in errors.
         first_row: the row of the first word in the source.
 
-    Raises:
-        UserError: a word or a vector is not as above; names the source and the row.
+    >>> import numpy as np
+    >>> vectors = cv.Vectors(["river", "lake", "bread"], np.array([[0.1, 0.2], [0.1, 0.3], [0.9, 0.4]]))
+    >>> len(cv.build_space(vectors))
+    3
     """
 
     words: list[str]
@@ -93,14 +95,13 @@ def scaled(vectors: Float32, scale: float) -> Float32:
 
 
 def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Vectors:
-    """Read word vectors from a file or artifact at any fsspec URL.
+    """Read word vectors: word2vec or GloVe text (also ``.gz``, ``.zst``), ``.bin``, ``.npz``, or a folder, at any URL.
 
-    Formats: word2vec text (header ``V d``) and GloVe text (none), also ``.gz`` and ``.zst``; ``.npz`` (``vocab``,
-    ``vectors``); word2vec binary ``.bin``; a vectors artifact.
-    ``language`` is that of the words, by code or English name, which only an artifact may have recorded.
+    A folder is what ``train_vectors`` wrote; ``.npz`` has ``vocab`` and ``vectors``. ``language`` is that of the words,
+    by code or English name. Raises UserError that names the file and the row that cannot be used.
 
-    Raises:
-        UserError: the file cannot be read, or a row is unusable; names the file and the row.
+    >>> cv.read_vectors("glove.txt").vectors.dtype
+    dtype('float32')
     """
     url = files.as_text(url)
     table = reader(url)(url)

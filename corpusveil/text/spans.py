@@ -233,18 +233,16 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpanPolicy:
-    """What finds spans, and the treatment of each kind: one token of the output for each span.
+    """The recognizers of spans, and the treatment of each kind of span, which becomes one token of the output.
 
-    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, ``terms:path`` for a file of
-    terms, or a function from a list of texts to the (start, end, kind) of each text's spans, in characters.
+    ``find`` names recognizers: ``rules``, ``names``, ``presidio``, ``module:function``, ``terms:path`` (a file of
+    terms), or a function from a list of texts to the (start, end, kind) of each text's spans, in characters. ``treat``
+    gives the treatment by kind, and that of all others as ``other``: ``mask`` (default), such as ``[name]``, or
+    ``resample``, a word drawn from public counts. Spans of the kind ``contact`` follow the text policy. Raises
+    UserError for any other value.
 
-    ``treat`` says by kind, and for all other kinds by ``other``, what is written:
-
-    * ``mask`` (the default): the kind, such as ``[name]``;
-    * ``resample``: a word drawn from the space's public counts, independent of the span.
-
-    Spans of the kind ``contact`` are contacts, and have the treatment of the text policy. Raises UserError for a value
-    that is none of these.
+    >>> cv.SpanPolicy(find=["rules"], treat={"phone": "resample"}).of("card")
+    'mask'
     """
 
     find: Sequence[str | Function] = ("rules",)

@@ -22,14 +22,16 @@ def register_sql(
 ) -> None:
     """Register the SQL function ``privatize('review', id, text)`` in a DuckDB connection or a Spark session.
 
-    Its first argument is a constant: the name of the column, which noise depends on; then the document's id and its
-    text. It returns what ``cv.privatize`` writes for this column, id and text, by words or by passages. Noise is keyed,
-    so the function is deterministic, and the engine may evaluate it again. A null text stays null; an id must not be
-    null. A session of Spark is classic or of Connect.
+    The first argument is a constant, the name of the column, and noise depends on it. The function returns the texts of
+    ``cv.privatize``, deterministically, so an engine may evaluate it again; a null text stays null, and an id must not
+    be null. It cannot ask a ledger: raises UserError if one is given, and for other connections, also of Spark before
+    4.1. A fault of a row is an error of the engine that quotes no text.
 
-    A function of rows cannot ask a ledger before it draws: raises UserError if one is given, if Spark is older than
-    4.1, and for other connections. A fault of a row arrives in the engine's own exception, which has the sentence of
-    the UserError and no text of a document.
+    >>> import duckdb
+    >>> connection = duckdb.connect()
+    >>> cv.register_sql(connection, release)
+    >>> len(connection.sql("select privatize('text', 'r-1', 'The river was cold.')").fetchall())
+    1
     """
     if ledger is not None:
         raise SettingError(
@@ -61,12 +63,16 @@ def register_sql(
 
 
 def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
-    """Return the Polars expression of the privatized column ``text``, for eager, lazy and streaming frames.
+    """Return a Polars expression for the privatized column ``text``, in eager, lazy and streaming frames.
 
-    ``frame.with_columns(cv.expr(release, "review", "review_id"))`` gives what ``cv.privatize`` writes, batch by batch,
-    so a query that is larger than memory streams. The column has to be of strings; an id must not be null. It asks no
-    ledger. Raises UserError for a release that needs further columns; a fault of a row arrives as a ComputeError of
-    Polars with the sentence of the UserError.
+    It gives the texts of ``cv.privatize``, batch by batch; the columns ``text`` and ``id`` must have strings and no
+    missing ids. It asks no ledger. Raises UserError for a release that needs further columns; a fault of a row is a
+    ComputeError of Polars with the sentence of a UserError.
+
+    >>> import polars
+    >>> frame = polars.DataFrame({"id": ["r-1"], "text": ["The river was cold."]})
+    >>> frame.with_columns(cv.expr(release)).columns
+    ['id', 'text']
     """
     import polars as pl
 

@@ -79,26 +79,27 @@ def privatize(
 ) -> Any:
     """Privatize texts, and return them as the type that was given.
 
-    ``texts`` is a list or tuple of strings, a Series or DataFrame of pandas or Polars, an Array, ChunkedArray,
-    RecordBatch or Table of Arrow, or a frame of another library that narwhals reads, such as a relation of DuckDB; a
-    lazy one is collected. In a frame, the column ``text`` becomes private. Other columns come back only if ``keep``
-    names them, in the clear (strings, integers, floats, booleans, dates, timestamps); a warning names what was dropped.
-    Types and order stay as they are. A pandas index that is more than row numbers is refused.
+    ``texts``: a list or tuple of strings; a Series or DataFrame of pandas or Polars; an Array, ChunkedArray,
+    RecordBatch or Table of Arrow; or a frame that narwhals reads, such as a relation of DuckDB (a lazy one is
+    collected). In a frame, the column ``text`` becomes private. Other columns come back only if ``keep`` names them,
+    unchanged (strings, numbers, booleans, dates, timestamps); a warning names the others. A pandas index other than row
+    numbers is refused.
 
-    ``ids`` are required and identify the documents. They are the name of a frame's column, one id per text (a string,
-    an integer, which is the same id as its digits in a string, or a pair ``(name, row)``), or ``RowNumbers(name)``. A
-    document's noise is a keyed function of ``text`` (the column's name, also without columns), its id and its text.
-    Under one release the same three give the same output, in any batch and order. A missing text (None, NaN,
-    pandas.NA) stays missing.
+    ``ids`` identify the documents and are required: the name of a column, an id per text (a string, an integer, which
+    equals its digits, or a pair ``(name, row)``), or ``RowNumbers(name)``. Noise is a keyed function of ``text`` (the
+    column's name, also of a list), id and text: the same three give the same output in any batch and order. A missing
+    text stays missing.
 
-    With a ``ledger``, what the documents' units spend is written there before anything is drawn. ``unit`` names the
-    column with the privacy unit (an author, a customer, the id), or several, or ``"content"`` for the text itself; the
-    caps are about its values. ``{"customer_id": "customer"}`` says in which column the ledger's unit customer_id is, or
-    gives its values, one per text. ``corpus`` is a name space, for values that are unique in one data set only. Equal
-    noise, here or from a file, is spent once.
+    A ``ledger`` records the spending of privacy units before anything is drawn; equal noise is spent once. ``unit``
+    names their column, or several, or ``"content"`` for the text itself; ``{"customer_id": column}`` names the unit,
+    too, and may give values, one per text. ``corpus`` is a name space for values that are unique in one data set only.
 
-    Raises UserError for texts of any other type; for a column that is missing, is not text or can't hold the private
-    text; for ids that are missing or too few; and if a unit would spend more than a cap (the ledger stays as it was).
+    Raises UserError for texts of another type, a missing or unsuitable column, missing ids, and if a unit would exceed
+    the cap (then the ledger is unchanged).
+
+    >>> private = cv.privatize(texts, release, ids=["r-1", "r-2"])
+    >>> private == cv.privatize(texts[::-1], release, ids=["r-2", "r-1"])[::-1]
+    True
     """
     if corpus is not None and ledger is None:
         raise SettingError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
@@ -114,10 +115,15 @@ def privatize_table(
     table: T, release: AnyRelease, text: str = "text", id: str | None = None, ids: Ids | None = None, *,
     keep: Kept = (),
 ) -> T:  # fmt: skip
-    """Privatize the column ``text`` of an Arrow table, record batch or frame, and return a table of the same type.
+    """Privatize the column ``text`` of an Arrow table, record batch or frame, and return the same type.
 
-    ``id`` names the column that identifies documents; alternatively give ``ids`` as in ``privatize``, which does the
-    work. A column of any of Arrow's string types, also as a dictionary, keeps its type, and its nulls stay null.
+    ``id`` names the column that identifies documents; or give ``ids`` as in ``privatize``, whose other arguments and
+    errors these are. A column of any string type, also a dictionary, keeps its type and its nulls.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"id": ["r-1"], "text": ["The river was cold."], "stars": [4]})
+    >>> cv.privatize_table(table, release, id="id", keep=["stars"]).column_names
+    ['text', 'stars']
     """
     if id is not None and ids is not None:
         raise SettingError("id names a column and ids gives the ids; pass only one.")
@@ -134,9 +140,13 @@ def privatize_table(
 def masker(release: AnyRelease, text: str = "text") -> Callable[[str], str]:
     """Return a function from one text to its private text, for hooks of logs and traces; threads may share it.
 
-    Noise is that of ``cv.privatize`` for the column ``text`` and the id ``""``: such texts have no id, so equal texts
-    get equal output. That discloses which texts are equal; with fresh noise, a text that occurs often could be averaged
-    instead. Nothing is written to a ledger. The returned function raises UserError for a value that is not text.
+    Its texts have no id, so equal texts get equal output (as under the id ``""``), which discloses that they are equal;
+    with fresh noise, a frequent text could be averaged. No ledger is asked. The function raises UserError for a value
+    that is not text.
+
+    >>> mask = cv.masker(release)
+    >>> mask("The river was cold.") == mask("The river was cold.")
+    True
     """
     kernel = require_release(release).kernel()
 

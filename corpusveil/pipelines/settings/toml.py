@@ -135,10 +135,7 @@ def located(settings: Settings, folder: str) -> Settings:
 
 
 def written(document: Document) -> str:
-    """Return a complete file, with defaults and a strategy written out.
-
-    Paths are as given, so it means the same in the same folder.
-    """
+    """Return a complete file, with defaults and a strategy written out, and paths as given."""
     settings = document.written.settled()
     lines = [f"#:schema ./{SCHEMA}"]
     for section in Settings.model_fields:
@@ -157,10 +154,7 @@ def value_of(value: Any) -> str:
 
 
 def template(kind: str) -> str:
-    """Return a file of the keys that a person has to decide, for ``words`` or ``passages``; or of all (``full``).
-
-    There each key has its allowed values, after a ``#``.
-    """
+    """Return a file of the keys to decide, for ``words`` or ``passages``; or of all (``full``), with their values."""
     whole, starts = kind == "full", {setting.place: setting.start for setting in declared(Settings)}
     if kind == "passages":
         starts = {place: start for place, start in starts.items() if place.startswith(("corpus.", "key.", "output."))}

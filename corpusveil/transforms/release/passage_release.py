@@ -39,12 +39,17 @@ from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PassageRelease(AnyRelease):
-    """Everything that decides the private text of a document that is replaced by public pieces. Frozen.
+    """All that decides the private text of a document, replaced by public passages. Frozen; its digest names it.
 
-    ``mechanism`` is ``cv.PassageExchange(store)``, and ``epsilon`` (nats) is for one piece: with ``per`` *document* the
-    whole text is one piece, with *paragraph* and *sentence* a text of n pieces costs n epsilon, and n is disclosed.
-    ``key`` is secret and required. ``most_pieces`` bounds n: what follows is part of the last piece. ``duplicates``
-    says whether equal texts have independent noise, the same noise (then equal pieces do), or only the first is kept.
+    ``epsilon`` (nats) is the cost of one passage: per *document* the whole text is one, per *paragraph* or *sentence* a
+    text of n costs n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
+    passage. ``key`` is secret and required. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``
+    (then equal passages do, too), or all but the first are left out (``drop``). Raises UserError for values out of
+    range.
+
+    >>> release = cv.PassageRelease(cv.PassageExchange(cv.load_store("en")), epsilon=10, key=key)
+    >>> len(cv.privatize(["The river was cold."], release, ids=["r-1"]))
+    1
     """
 
     mechanism: PassageExchange

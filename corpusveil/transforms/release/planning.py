@@ -48,10 +48,13 @@ QUANTILES = (0.5, 0.9, 0.99, 1.0)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Forecast(Shown):
-    """The cost of a release. Figures of the corpus are scaled up from ``sampled`` shards by their bytes.
+    """The cost of a release, as ``cv.plan`` forecasts it. Figures of the corpus are scaled up from ``sampled`` shards.
 
-    ``nats`` has the mean and the largest spending of the sampled documents. ``refused`` says why the ledger's cap
-    refuses the release. ``spent`` is the most that a unit in the ledger has spent, in nats.
+    ``nats``: the mean and the largest spending of the sampled documents; ``refused``: why the ledger's cap refuses the
+    release; ``spent``: the most that a unit in the ledger has spent, in nats. ``memory`` is in bytes.
+
+    >>> cv.plan("reviews.csv", release, id="id").refused is None
+    True
     """
 
     shards: int

@@ -40,18 +40,17 @@ EXAMPLE_LENGTHS = (10, 100, 1000)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(AnyRelease):
-    """Everything that decides the private text of a document. Frozen; its digest names it.
+    """All that decides the private text of a document, replaced word by word. Frozen; its digest names it.
 
-    ``mechanism`` replaces words (``cv.RingGeometric(space)``), ``budget`` says with which epsilon per token or document
-    (``cv.Budget(1.0)``), and ``policy`` what becomes of HTML, capitals, layout and tokens that are not known words
-    (``cv.TextPolicy(markup="strip", case="restore", layout="keep")``). ``key`` is secret and required
-    (``cv.Key.load(path)``): each further key is a further release. ``spans`` finds names and numbers, which are masked
-    or replaced by kind (``cv.SpanPolicy(find=["rules", "names"])``).
+    ``mechanism`` replaces words at the epsilon of ``budget``, and ``policy`` treats all other tokens. ``key`` is secret
+    and required: each further key is a further release. ``spans`` treats names and numbers as wholes. ``collocations``
+    joins words for the policy's tokenizer. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``, or
+    all but the first are left out (``drop``). Without effect on the text: ``accept_no_guarantee`` allows a mechanism
+    without a guarantee, and ``risk`` records which risk chose epsilon. Raises UserError for parts that do not fit.
 
-    ``collocations`` joins words to collocations, if the policy's tokenizer does. ``duplicates`` says whether equal
-    texts have independent or the same noise, or only the first is kept. These change no text:
-    ``accept_no_guarantee`` lets a mechanism without a guarantee pass; ``risk`` is what chose epsilon
-    (``cv.release(risk=0.5, key=key)``), for the manifest.
+    >>> release = cv.Release(cv.RingGeometric(space), cv.Budget(epsilon=1.0), cv.TextPolicy(case="restore"), key=key)
+    >>> release.guarantee().holds
+    True
     """
 
     mechanism: Mechanism

@@ -35,10 +35,13 @@ _WORD = "the sender's word: neither a digest nor a signature proves that texts w
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verification(Shown):
-    """What a check of the release at ``url`` found: a sentence for each difference.
+    """The result of ``cv.verify``: a sentence for each difference, and for each requirement that is not met.
 
-    ``manifest_sha256`` is the digest of the manifest, and ``known`` whether the caller had that digest. ``unchecked``
-    are files that may lie next to a manifest, such as its signature.
+    ``known`` says whether the caller had the digest of the manifest. ``unchecked`` are files that may be next to a
+    manifest, such as its signature. ``require()`` raises WorkError unless all is well.
+
+    >>> cv.verify("private").differences
+    ()
     """
 
     url: str
@@ -91,13 +94,15 @@ class Verification(Shown):
 
 
 def verify(release: Address, digest: str | None = None, require: str | Iterable[str] = ()) -> Verification:
-    """Compare the files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
+    """Compare all files of a finished release with its manifest, byte by byte, and the manifest with a ``digest``.
 
-    ``digest`` is the SHA-256 of ``manifest.json`` as the sender states it, by another way than the release. All files
-    are read once. ``require`` are fields of the manifest's claims and their values, such as ``nats<=14`` and
-    ``per=document``. In the output of a schedule, which has an ``index.json`` instead, all releases are compared, and
-    the digest is that of the index. Raises UserError if there is no manifest, if it is damaged, and for a requirement
-    that cannot be decided.
+    ``digest`` is the SHA-256 of ``manifest.json`` (of a schedule: ``index.json``) that the sender published elsewhere.
+    ``require`` are claims that the manifest must make, such as ``nats<=14`` and ``per=document``. In the output of a
+    schedule, all releases are compared. Raises UserError if there is no manifest, if it is damaged, and for a
+    requirement that cannot be decided.
+
+    >>> cv.verify("private", require=["mechanism=ring-geometric"]).unmet
+    ()
     """
     url, wanted = files.absolute(files.as_text(release)), requirements(require)
     if digest is not None and not re.fullmatch(r"[0-9a-fA-F]{64}", digest):

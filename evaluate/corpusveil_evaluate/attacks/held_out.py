@@ -51,9 +51,14 @@ _CUTS = 2.0 ** -np.arange(1, 17)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HeldOutAudit(Shown):
-    """How many ``guesses`` of ``pairs`` were ``right``, and the epsilon that this shows beside the ``stated`` one.
+    """How many ``guesses`` of ``pairs`` were ``right``, and the epsilon that this shows next to the ``stated`` one.
 
-    ``most`` is what this number of pairs can show at this ``level``.
+    ``most`` is what this number of pairs can show at this ``level``. ``cv.audit_held_out`` makes it.
+
+    >>> released, held_out = cv.hold_out(texts, release)
+    >>> private = cv.privatize(released, release, ids=range(len(released)))
+    >>> cv.audit_held_out(release, released, held_out, private).pairs == len(released)
+    True
     """
 
     pairs: int
@@ -80,7 +85,11 @@ class HeldOutAudit(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LawFit(Shown):
-    """How probable the outputs of ``read`` words or pieces are under their law: ``p``, to compare with ``level``."""
+    """How probable the outputs of ``read`` words or pieces are under their law: ``p``, to compare with ``level``.
+
+    >>> cv.audit_fit(release, texts, cv.privatize(texts, release, ids=["r-1", "r-2"])).level
+    0.001
+    """
 
     read: int
     p: float
@@ -102,6 +111,10 @@ def hold_out(texts: Any, release: Release | PassageRelease, seed: int | None = N
 
     They are a text of ``texts`` and its copy, in which one piece is that of another text, or one word is the nearest
     other one. ``seed`` repeats the coins. Raises UserError if there is no such pair.
+
+    >>> released, held_out = cv.hold_out(texts, release)
+    >>> len(released) == len(held_out) > 0
+    True
     """
     _stated(release)
     coins, given = np.random.default_rng(seed), [text for text in _texts(texts) if text.strip()]
@@ -119,6 +132,11 @@ def audit_held_out(
 
     The three are lists or columns [m]: what ``hold_out`` returned, and the private texts of the released ones. The
     ``release`` is the stated one; its key is not used. Raises UserError for other lengths, and without a guarantee.
+
+    >>> released, held_out = cv.hold_out(texts, release)
+    >>> private = cv.privatize(released, release, ids=range(len(released)))
+    >>> cv.audit_held_out(release, released, held_out, private).stated
+    1.0
     """
     texts, stated = _of_one_size(released, held_out, private), _stated(release)
     of_passages = isinstance(release, PassageRelease)
@@ -129,7 +147,12 @@ def audit_held_out(
 
 
 def audit_fit(release: Release | PassageRelease, originals: Any, private: Any, *, level: float = LEVEL) -> LawFit:
-    """Return how well private texts fit the stated law of their originals, lists or columns [D], at any epsilon."""
+    """Return how well private texts fit the stated law of their originals, lists or columns [D], at any epsilon.
+
+    >>> private = cv.privatize(texts, release, ids=["r-1", "r-2"])
+    >>> cv.audit_fit(release, texts, private).read > 0
+    True
+    """
     (texts, out), random = _of_one_size(originals, private), np.random.default_rng(0)
     place = _places_of_pieces if isinstance(release, PassageRelease) else _places_of_words
     places = np.sort(np.fromiter(place(release, texts, out, random), np.float64))[:MOST]

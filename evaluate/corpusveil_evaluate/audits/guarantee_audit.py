@@ -66,6 +66,9 @@ class Audit(Shown):
 
     ``words`` of the vocabulary were compared, in ``pairs``. ``worst`` names the worst pair and its output. ``reasons``
     says why the audit refutes; it is empty otherwise.
+
+    >>> cv.audit(cv.RingGeometric(space), epsilon=1.0, draws=1000).reasons
+    ()
     """
 
     mechanism: str
@@ -138,6 +141,9 @@ def audit(
     A mechanism without a guarantee is always checked against its claim. ``draws`` per word (100,000; 5,000 if a draw
     takes long), ``pairs`` and ``level`` apply to sampling. ``words`` is the number of words that are compared exactly.
     ``key`` is the key of the draws (default: a fresh key). Raises UserError for numbers that are out of range.
+
+    >>> cv.audit(cv.RingGeometric(space), epsilon=1.0, draws=1000).kind
+    'exact'
     """
     epsilon = check_epsilon(epsilon)
     if draws is None:

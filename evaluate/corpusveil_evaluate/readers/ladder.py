@@ -104,6 +104,9 @@ class Ladder(Shown):
     """The readers of a mechanism at an epsilon of a word, and what holds for every reader.
 
     The weakest is first; the last two know of other rows.
+
+    >>> cv.reader_ladder(cv.RingGeometric(space), epsilon=1.0, dial=False).rungs[0].reader
+    'takes the released word for the original'
     """
 
     mechanism: str
@@ -123,13 +126,16 @@ def reader_ladder(
     mechanism: Mechanism, epsilon: float, model: LanguageModel | None = None, *, policy: TextPolicy = DEFAULT,
     content: Float64 | None = None, dial: bool = True,
 ) -> Ladder:  # fmt: skip
-    """Return what share of words ever stronger readers guess. Everything is public, and nothing is spent.
+    """Return the share of words that ever stronger readers guess. Everything is public, and nothing is spent.
 
     Without a ``model`` of public text, the rungs that need one say so. ``policy`` says what readers see of stop words,
     and ``content`` float64 [V] how much each word counts, ``content_weights`` by default. Without the ``dial`` it takes
     half the time. Two words are k places apart on the first list, or a word and its k-th nearest; where pairs differ,
     the figure is the mean over ``PAIRS`` words, chosen evenly by frequency. Raises UserError for an epsilon that is not
     above 0, and if hardly any word of the model's text is in the space.
+
+    >>> print(cv.reader_ladder(cv.RingGeometric(space), epsilon=1.0, dial=False))
+    Readers of ring-geometric, epsilon 1 a word...
     """
     if not isinstance(mechanism, Mechanism):
         raise of_other_type("mechanism", mechanism, "cv.mechanism(NAME, space)")

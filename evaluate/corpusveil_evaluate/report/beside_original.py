@@ -88,21 +88,24 @@ def evaluate_release(
     vectors: Vectors | None = None,
     **asked: Unpack[Asked],
 ) -> Findings:
-    """Compare a release with its original: return what it discloses, and how useful it still is.
+    """Compare a release with its original: what it discloses, and how useful it still is.
 
     ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in
-    memory: lists, columns or frames as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or
-    without it by position. ``release`` is the release that made the texts. It supplies its ``space`` and
-    ``collocations`` or its ``store``, and for texts in memory its guarantee; a release in files has a manifest.
-    ``encoder`` or ``vectors`` measure similarity of meaning.
+    memory, as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or without it by position.
+    ``release`` is the release that made the texts: it has the ``space`` and ``collocations`` or the ``store``, and for
+    texts in memory the guarantee. ``encoder`` or ``vectors`` measure similarity of meaning.
 
-    ``asked`` are the keys of ``[evaluate]`` in a configuration file. ``text`` is the column with the text, ``label``
-    and ``attribute`` are columns of the original: what a model should still predict, and what no attacker should infer.
-    Above ``documents``, an even sample is evaluated. Others: ``private_text``, ``models``, ``seeds``, ``counts``,
+    ``asked`` are the keys of ``[evaluate]`` in a configuration file: ``text``, the column with the text; ``label``, a
+    column that a model should still predict; ``attribute``, one that no attacker should infer; ``documents``, the
+    number above which an even sample is evaluated; ``private_text``, ``models``, ``seeds``, ``corpus``, ``counts``,
     ``separator``.
 
-    The findings hold original text. ``.publishable()`` leaves it out, and ``cv.write_report`` writes their page. Raises
-    UserError if originals, private texts, manifest and space do not fit.
+    The findings hold original text, which ``.publishable()`` leaves out. Raises UserError if originals, private texts,
+    manifest and space do not fit.
+
+    >>> private = cv.privatize(texts, release, ids=["r-1", "r-2"])
+    >>> cv.evaluate_release(texts, private, release).documents
+    2
     """
     if isinstance(release, PassageRelease):
         store = store or release.mechanism.store

@@ -39,7 +39,11 @@ class Example:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Findings(Shown):
-    """The content of a report. ``examples`` hold original text; ``counted`` are notes with numbers of the input."""
+    """The content of a report. ``examples`` hold original text; ``counted`` are notes with numbers of the input.
+
+    >>> cv.evaluate_release(texts, cv.privatize(texts, release, ids=["r-1", "r-2"]), release).publishable().examples
+    ()
+    """
 
     title: str
     documents: int | None

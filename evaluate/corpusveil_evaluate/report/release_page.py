@@ -38,6 +38,10 @@ def write_report(findings: Findings, folder: str, *, publishable: bool = False) 
     """Write ``report.html``, ``report.json`` and ``report.csv`` into a folder; return the address of the page.
 
     Unless ``publishable``, they hold original text and figures of it, and get mode 0600 on a local disk.
+
+    >>> findings = cv.evaluate_release(texts, cv.privatize(texts, release, ids=["r-1", "r-2"]), release)
+    >>> cv.write_report(findings, "report", publishable=True)
+    'report/report.html'
     """
     shown = findings.publishable() if publishable else findings
     private = not publishable
