@@ -187,7 +187,8 @@ def prose() -> Iterator[tuple[str, str]]:
                 and isinstance(node.value, ast.Constant)
                 and isinstance(node.value.value, str)
             ):
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub("``[^`]*``", "", node.value.value)
+                code = r"(?m)``[^`]*``|^ *(?:>>>|\.\.\.) .*$"
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub(code, "", node.value.value)
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
         if path.name != "CHANGELOG.md":  # which is history
             yield path.name, re.sub(r"^```.*?^```$|`[^`\n]*`", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)

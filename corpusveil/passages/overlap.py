@@ -21,9 +21,9 @@ from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
 SHARES = {8: 0.01, 4: 0.25}
-"""The share of the different runs of so many words above which a store was made of these texts."""
-FEW = 3
-"""Fewer pieces of the store are chance, or quotations."""
+"""The share of the different runs of this many words above which a store was made of these texts."""
+FEW, LEAST = 3, 20
+"""Fewer pieces of the store are chance, or quotations; fewer runs, as two tickets have, say nothing."""
 PIECES = 50_000
 """The pieces of a store that are looked at; its first ones are a random sample."""
 TEXTS = 200
@@ -38,8 +38,8 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
     for words, share in SHARES.items():
         runs, (known, pieces) = np.unique(own[words][0]), published[words]
         at = np.minimum(np.searchsorted(known, runs), known.size - 1)
-        found = at[known[at] == runs] if known.size else at[:0]
-        if len(there := np.unique(pieces[found])) >= FEW and found.size > share * runs.size:
+        shared = at[known[at] == runs] if known.size else at[:0]
+        if len(there := np.unique(pieces[shared])) >= FEW and shared.size > share * runs.size and runs.size >= LEAST:
             rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
             raise SettingError(
                 f"{store.url or 'the store'}: too much of the first texts stands in this store (its rows {rows}, …), "
@@ -59,7 +59,7 @@ def _published(store: Store) -> dict[int, tuple[UInt64, Int64]]:
 
 
 def _runs(texts: pa.Array) -> dict[int, tuple[UInt64, Int64]]:
-    """Return for each number of words the hash of every run of so many, and the text in which it stands."""
+    """Return for each number of words the hash of every run of that length, and the text in which it stands."""
     seen = pc.replace_substring_regex(texts.fill_null(""), _UNSEEN, "")
     lists = pc.split_pattern_regex(seen, _APART)
     words, places = lists.flatten(), pc.list_parent_indices(lists).to_numpy()
