@@ -14,7 +14,7 @@ Allocation = Literal["uniform", "word-share"]
 ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
 
 STRATEGIES: Mapping[str, Mapping[str, str]] = {
-    "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share", "stop_words": "keep"},
+    "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share"},
     "s2": {"per": "document", "tokenizer": "gst", "allocation": "word-share"},
     "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
     "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},

@@ -9,7 +9,7 @@ consecutive word tokens of a sentence; every token is in exactly one unit, in or
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from corpusveil.compiled import called, compiled, njit
 from corpusveil.spaces import Space
 from corpusveil.text.classes import UNKNOWN
 from corpusveil.text.sentences import ends_and_crossed
+from corpusveil.text.tokenizer_loop import TokenArrays
 from corpusveil.text.tokens import Tokens
 
 Method = Literal["gst", "mst"]
@@ -34,6 +35,26 @@ class Segments:
     entries: npt.NDArray[np.int32]
 
 
+class _Table(NamedTuple):
+    """Collocations as loops take them: ``most`` words of one, ``bits`` of a word's id in ``keys`` uint64, scores."""
+
+    most: int
+    bits: int
+    keys: Any
+    slots: Any
+    scores: Any
+
+
+class _Room(NamedTuple):
+    """Where matches of one run of words are ranked."""
+
+    starts: Any
+    matches: Any
+    order: Any
+    sizes: Any
+    values: Any
+
+
 @compiled
 def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) -> int:
     """Return the collocation of ``length`` tokens from ``first`` on, which must be words of one sentence."""
@@ -44,9 +65,8 @@ def _entry(ids: Any, first: int, length: int, bits: int, keys: Any, slots: Any) 
 
 
 @called
-def _gst(
-    ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, lengths: Any, entries: Any
-) -> None:
+def _gst(ids: Any, first: int, last: int, table: _Table, lengths: Any, entries: Any) -> None:
+    most, bits, keys, slots, _ = table
     t = first
     while t < last:
         taken = 1
@@ -75,10 +95,9 @@ def _rank(values: Any, order: Any, n: int) -> None:
 
 
 @njit()
-def _mst(
-    ids: Any, first: int, last: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    starts: Any, matches: Any, order: Any, sizes: Any, values: Any, lengths: Any, entries: Any,
-) -> None:  # fmt: skip
+def _mst(ids: Any, first: int, last: int, table: _Table, room: _Room, lengths: Any, entries: Any) -> None:
+    most, bits, keys, slots, scores = table
+    starts, matches, order, sizes, values = room
     n = 0
     for length in range(min(most, last - first), 1, -1):  # longer first, then from left to right: the order of ties
         for t in range(first, last - length + 1):
@@ -102,18 +121,18 @@ def _mst(
 
 
 @njit()
-def _segment(
-    ids: Any, ends: Any, method: int, most: int, bits: int, keys: Any, slots: Any, scores: Any,
-    lengths: Any, entries: Any,
-) -> None:  # fmt: skip
+def _room(size: int) -> _Room:
+    return _Room(
+        np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int64), np.empty(size, np.int8),
+        np.empty(size, np.float64),
+    )  # fmt: skip
+
+
+@njit()
+def _segment(ids: Any, ends: Any, method: int, table: _Table, lengths: Any, entries: Any) -> None:
     """Segment each run of known words within a sentence; every other token is a separate unit."""
     t = 0
-    room = 0
-    starts = np.empty(0, dtype=np.int32)
-    matches = np.empty(0, dtype=np.int32)
-    order = np.empty(0, dtype=np.int64)
-    sizes = np.empty(0, dtype=np.int8)
-    values = np.empty(0, dtype=np.float64)
+    room = _room(0)
     while t < ids.size:
         if ids[t] < 0:
             lengths[t] = 1
@@ -122,19 +141,14 @@ def _segment(
         last = t + 1
         while last < ids.size and not ends[last - 1] and ids[last] >= 0:
             last += 1
-        if most * (last - t) + 1 > room:
-            room = 2 * most * (last - t) + 1
-            starts = np.empty(room, dtype=np.int32)
-            matches = np.empty(room, dtype=np.int32)
-            order = np.empty(room, dtype=np.int64)
-            sizes = np.empty(room, dtype=np.int8)
-            values = np.empty(room, dtype=np.float64)
+        if table.most * (last - t) + 1 > room.starts.size:
+            room = _room(2 * table.most * (last - t) + 1)
         if last - t == 1:
             lengths[t] = 1
         elif method == 0:
-            _gst(ids, t, last, most, bits, keys, slots, lengths, entries)
+            _gst(ids, t, last, table, lengths, entries)
         else:
-            _mst(ids, t, last, most, bits, keys, slots, scores, starts, matches, order, sizes, values, lengths, entries)
+            _mst(ids, t, last, table, room, lengths, entries)
         t = last
 
 
@@ -165,28 +179,17 @@ def segment(
     """Split tokens into units by word ids, int32 [T], -1 for all others, and sentence ends, bool [T]."""
     lengths = np.zeros(ids.size, dtype=np.int8)
     entries = np.full(ids.size, _NONE, dtype=np.int32)
-    table = collocations
-    _segment(
-        ids,
-        ends,
-        METHODS.index(method),
-        table.max_n,
-        table.bits,
-        table.keys,
-        table.slots,
-        table.scores,
-        lengths,
-        entries,
-    )
+    held = collocations
+    table = _Table(held.max_n, held.bits, held.keys, held.slots, held.scores)
+    _segment(ids, ends, METHODS.index(method), table, lengths, entries)
     return Segments(lengths, entries)
 
 
 @compiled
-def _join(
-    starts: Any, ends: Any, classes: Any, ids: Any, offsets: Any, lengths: Any, entries: Any, of_entry: Any,
-    new_starts: Any, new_ends: Any, new_classes: Any, new_ids: Any, new_offsets: Any,
-) -> int:  # fmt: skip
+def _join(tokens: TokenArrays, lengths: Any, entries: Any, of_entry: Any, new: TokenArrays) -> int:
     """Write one token for each unit; return their number."""
+    _, _, starts, ends, classes, ids, offsets = tokens
+    _, _, new_starts, new_ends, new_classes, new_ids, new_offsets = new
     n = 0
     for document in range(offsets.size - 1):
         new_offsets[document] = n
@@ -231,13 +234,11 @@ class Joiner:
         words = np.where(tokens.ids >= 0, self.of_word[tokens.ids], UNKNOWN).astype(np.int32)
         joined, _ = units(tokens, words, self.collocations, self.method)
         ids = np.where(tokens.ids < self.known, tokens.ids, UNKNOWN).astype(np.int32)
-        count = len(tokens)
+        count, old = len(tokens), tokens.arrays._replace(ids=ids)
         starts, ends, new_ids = (np.empty(count, dtype=np.int32) for _ in range(3))
         classes, offsets = np.empty(count, dtype=np.uint8), np.empty(tokens.offsets.size, dtype=np.int64)
-        size = _join(
-            tokens.starts, tokens.ends, tokens.classes, ids, tokens.offsets, joined.lengths, joined.entries,
-            self.of_entry, starts, ends, classes, new_ids, offsets,
-        )  # fmt: skip
+        new = TokenArrays(tokens.data, tokens.documents, starts, ends, classes, new_ids, offsets)
+        size = _join(old, joined.lengths, joined.entries, self.of_entry, new)
         return Tokens(
             tokens.data, tokens.documents, starts[:size], ends[:size], classes[:size], new_ids[:size], offsets,
             tokens.language,

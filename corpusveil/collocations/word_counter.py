@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from corpusveil.compiled import called, compiled
 from corpusveil.text.classes import WORD
+from corpusveil.text.tokenizer_loop import TokenArrays
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import ASCII_LOWER, KINDS, LOWER, lower_into
+from corpusveil.text.utf8 import ASCII_LOWER, CHARACTERS, Characters, lower_into
 from corpusveil.text.word_table import SEED
 
 _FIRST_SLOTS = 1 << 16
@@ -69,12 +70,21 @@ def _add(word: Any, size: int, state: Any, slots: Any, keys: Any, offsets: Any, 
     return True
 
 
+class _Table(NamedTuple):
+    """Words and their counts, which are found by their hashes."""
+
+    slots: Any
+    keys: Any
+    offsets: Any
+    hashes: Any
+    counts: Any
+
+
 @called
-def _count_ascii(
-    data: Any, starts: Any, ends: Any, classes: Any, token: int, state: Any,
-    slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any, scratch: Any, ascii_lower: Any,
-) -> Any:  # fmt: skip
+def _count_ascii(tokens: TokenArrays, token: int, state: Any, table: _Table, scratch: Any, ascii_lower: Any) -> Any:
     """Count words from ``token`` on; return where it stopped, which may be before a word that is not ASCII."""
+    data, _, starts, ends, classes, _, _ = tokens
+    slots, keys, offsets, hashes, counts = table
     for t in range(token, starts.size):
         if classes[t] != WORD:
             continue
@@ -93,20 +103,19 @@ def _count_ascii(
 
 @compiled
 def _count(
-    data: Any, starts: Any, ends: Any, classes: Any, token: int, state: Any,
-    slots: Any, keys: Any, offsets: Any, hashes: Any, counts: Any, scratch: Any,
-    kinds: Any, lower: Any, ascii_lower: Any,
-) -> Any:  # fmt: skip
+    tokens: TokenArrays, token: int, state: Any, table: _Table, scratch: Any, characters: Characters, ascii_lower: Any
+) -> Any:
     """Count words from ``token`` on; return where it stopped: after the last, or before a word without room.
 
     ``state`` int64 [2] holds the number of words and of their bytes. Lowering any Unicode in the loop over ASCII words
     would make that three times as slow.
     """
+    data, _, starts, ends, _, _, _ = tokens
+    slots, keys, offsets, hashes, counts = table
+    _, kinds, lower = characters
     t = token
     while True:
-        t = _count_ascii(
-            data, starts, ends, classes, t, state, slots, keys, offsets, hashes, counts, scratch, ascii_lower
-        )
+        t = _count_ascii(tokens, t, state, table, scratch, ascii_lower)
         if t == starts.size or 2 * (ends[t] - starts[t]) > scratch.size:
             return t
         size = lower_into(data, np.int64(starts[t]), np.int64(ends[t]), scratch, np.int64(0), lower, kinds)
@@ -148,11 +157,8 @@ class WordCounter:
         """Count the words of a batch; yield partial counts whenever the table is full."""
         token = 0
         while True:
-            token = _count(
-                tokens.data, tokens.starts, tokens.ends, tokens.classes, token, self._state,
-                self._slots, self._keys, self._offsets, self._hashes, self._counts, self._scratch,
-                KINDS, LOWER, ASCII_LOWER,
-            )  # fmt: skip
+            table = _Table(self._slots, self._keys, self._offsets, self._hashes, self._counts)
+            token = _count(tokens.arrays, token, self._state, table, self._scratch, CHARACTERS, ASCII_LOWER)
             if token >= len(tokens):
                 return
             if len(self) >= self._most:

@@ -42,11 +42,22 @@ for argument do
 done
 exec {java} "$@"
 """
-_EXECUTORS = re.compile(
-    r"(?i)executor[ _]memory|Master removed our application|Max number of executor failures|stopped SparkContext"
+_MACHINE = (
+    "set spark.driver.memory to what this machine and its limits permit, or correct JAVA_HOME, the options for Java "
+    "(JAVA_TOOL_OPTIONS) or the master"
 )
-"""What Spark says where executors cannot start: a setting of theirs, or that it gave up."""
-_MEMORY = re.compile(r"OutOfMemoryError|exceeding (?:physical )?memory limits|exit(?:ed with)? code:? 137|OOMKilled")
+_ADVICE = {
+    r"(?i)executor[ _]memory|Master removed our application|Max number of executor failures|stopped SparkContext": (
+        "it could not start executors; correct spark.executor.memory and cores, or the cluster, whose logs say more"
+    ),
+    r"^Connection\w*Error |^Py4J(Network)?Error ": (
+        "its Java was killed or lost; give the machine more memory, or use fewer workers"
+    ),
+    r"OutOfMemoryError|exceeding (?:physical )?memory limits|exit(?:ed with)? code:? 137|OOMKilled": (
+        "it ran out of memory; raise spark.driver.memory, or of executors spark.executor.memoryOverhead"
+    ),
+}
+"""What Spark or Py4J says of a failure, and what to do."""
 
 
 def ensure_java() -> Path:
@@ -123,41 +134,18 @@ def refuse_unreachable(master: str | None) -> None:
     raise WorkError(f"{master}: no Spark master answers here; start the master, or correct the address. {GO_ON}")
 
 
-def not_started(error: Exception) -> WorkError:
-    """Return why no session was started; nothing of the corpus has been read, so Spark's words may be quoted."""
-    cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
-    if _EXECUTORS.search(str(error)):
-        return _no_executors(f" ({cause[1]})" if cause else "")
-    return WorkError(
-        f"Spark could not start ({cause[1] if cause else 'its Java says why above'}); set spark.driver.memory to what "
-        "this machine and its limits permit, or correct JAVA_HOME, the options for Java (JAVA_TOOL_OPTIONS) or the "
-        f"master. {GO_ON}"
-    )
-
-
-def _no_executors(cause: str = "") -> WorkError:
-    return WorkError(
-        f"Spark could not start executors{cause}; correct spark.executor.memory, spark.executor.cores, "
-        f"spark.executor.extraJavaOptions or the cluster, whose workers' logs say more. {GO_ON}"
-    )
-
-
-def job_failure(error: Exception) -> WorkError:
-    """Return why a job failed: its Java is gone, memory was short, or what a worker says."""
+def failure(error: Exception, *, started: bool = True) -> WorkError:
+    """Return why a job failed, or why its session was not ``started``, by what Spark or Py4J says."""
     text = f"{type(error).__name__} {error}"
-    if isinstance(error, ConnectionError) or type(error).__name__ in ("Py4JError", "Py4JNetworkError"):
-        return WorkError(
-            "The Java of Spark was killed or lost (perhaps the machine ran out of memory); give it more memory, or use "
-            f"fewer workers. {GO_ON}"
-        )
-    if _EXECUTORS.search(text):
-        return _no_executors()
-    if _MEMORY.search(text):
-        return WorkError(
-            "Spark ran out of memory; raise spark.driver.memory, for executors spark.executor.memory and "
-            f"spark.executor.memoryOverhead, or set fewer spark.executor.cores. {GO_ON}"
-        )
-    return spark_failure(error)
+    advice = next((advice for said, advice in _ADVICE.items() if re.search(said, text)), None)
+    if started and advice is None:
+        return spark_failure(error)
+    # before a session, nothing of the corpus has been read, so Spark's words may be quoted
+    if started:
+        return WorkError(f"Spark failed: {advice}. {GO_ON}")
+    cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
+    why = cause[1] if cause else "its Java says why above"
+    return WorkError(f"Spark did not start ({why}): {advice or _MACHINE}. {GO_ON}")
 
 
 @contextlib.contextmanager

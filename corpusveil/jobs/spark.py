@@ -13,8 +13,7 @@ from corpusveil.jobs.java import (
     LOGGING,
     QUICK,
     ensure_java,
-    job_failure,
-    not_started,
+    failure,
     refuse_unreachable,
     saying_when_it_waits,
 )
@@ -70,7 +69,7 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     try:
         session = builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
-        raise not_started(error) from None
+        raise failure(error, started=False) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 
@@ -133,5 +132,5 @@ class Spark:
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            raise job_failure(error) from None
+            raise failure(error) from None
         return {name: accumulator.value for name, accumulator in accumulators.items()}

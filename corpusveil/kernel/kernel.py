@@ -20,9 +20,7 @@ from corpusveil.kernel.chunk import Chunk, Picked, scratch
 from corpusveil.kernel.prepared import Prepared, parts_of, prepare, public_weights, runs
 from corpusveil.kernel.span_texts import span_texts
 from corpusveil.mechanisms import Mechanism
-from corpusveil.recognizers.registry import make as make_recognizer
-from corpusveil.recognizers.registry import mark as mark_of
-from corpusveil.recognizers.registry import name_of
+from corpusveil.recognizers.registry import named
 from corpusveil.sampling.draws import RESAMPLE as RESAMPLE_PURPOSE
 from corpusveil.sampling.draws import DrawKey, keyed_tags
 from corpusveil.sampling.weights import TOTAL
@@ -35,9 +33,9 @@ from corpusveil.text.markup import Texts
 from corpusveil.text.policy import ALL_ROLES, PRIVATIZE, REPLACE, RESAMPLE, TextPolicy
 from corpusveil.text.policy import SPAN as SPAN_ROLE
 from corpusveil.text.spans import Recognizer, SpanPolicy, Spans, covered
-from corpusveil.text.text_writer import NO_SPAN_TEXTS, assign_roles, enter, output_bound, write_text
+from corpusveil.text.text_writer import NO_SPAN_TEXTS, Decided, assign_roles, enter, output_bound, write_text
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.text.utf8 import CHARACTERS
 
 KERNEL_VERSION = 1
 """Part of the release digest; goes up whenever the same release would write other text."""
@@ -47,18 +45,14 @@ NO_TAGS: UInt64 = np.empty((0, 2), np.uint64)
 @functools.lru_cache(maxsize=4)
 def _recognizers(policy: SpanPolicy, marks: tuple[str, ...], space: Space) -> tuple[Recognizer, ...]:
     """Return what finds spans; made once per process. Raises UserError where it is not what the release was made of."""
-    for name, mark, here in zip(policy.find, marks, span_marks(policy), strict=True):
-        if mark != here:
+    found = [named(name) for name in policy.find]
+    for recognizer, mark in zip(found, marks, strict=True):
+        if recognizer.mark != mark:
             raise ChangedError(
-                f"{name_of(name)}: this is not what the release was made with, or another version of it; give the same "
-                "to all processes, or start again with another output."
+                f"{recognizer.name}: this is not what the release was made with, or another version of it; give the "
+                "same to all processes, or start again with another output."
             )
-    return tuple(make_recognizer(name, space) for name in policy.find)
-
-
-def span_marks(policy: SpanPolicy) -> tuple[str, ...]:
-    """Return what decides what each recognizer finds."""
-    return tuple(map(mark_of, policy.find))
+    return tuple(recognizer.make(space) for recognizer in found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +183,8 @@ class Kernel:
         out = np.empty(bound, dtype=np.uint8)
         offsets = np.empty(tokens.documents.size, dtype=np.int64)
         counts.tokens_written += write_text(
-            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, chunk.roles, chunk.actions,
-            drawn, wording.words, wording.offsets, wording.records, len(self.mechanism.space), wording.masks,
-            wording.mask_offsets, keep_layout, self.policy.case == "lower", KINDS, LOWER, out, offsets,
-            replaced.text, replaced.offsets,
+            tokens.arrays, Decided(chunk.roles, chunk.actions, drawn), wording, len(self.mechanism.space), replaced,
+            CHARACTERS, keep_layout, self.policy.case == "lower", out, offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 

@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.arrays import Bool, Int64
+from corpusveil.arrays import Bool, Int32, Int64
 from corpusveil.collocations.artifact import WORK, make_once
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.compiled import compiled
@@ -41,7 +41,7 @@ from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
 from corpusveil.passages.suspicions import KINDS as SUSPECT
 from corpusveil.passages.suspicions import Suspicions
-from corpusveil.recognizers import registry
+from corpusveil.recognizers.registry import named
 from corpusveil.spaces import Space
 from corpusveil.spaces.installed import excluded_words
 from corpusveil.spaces.vocabulary import compared
@@ -95,27 +95,32 @@ class PublicPieces:
     """Refuse words that may tell of somebody."""
 
     def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
-        """Return the fit pieces of texts, large_string [D] without nulls, and count what was refused by its fault."""
+        """Return the fit pieces of texts, large_string [D] without nulls.
+
+        ``refused`` counts sentences and pieces by their faults, and documents that give no piece.
+        """
+        every, documents = len(texts), np.arange(len(texts), dtype=np.int32)
         if self.words is not None:
-            texts = self._cut(texts, *self.words, refused)
+            texts, documents = self._cut(texts, *self.words, refused)
         tools = _tools(self.space, self.excluded, self.refuse)
         read = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens = read.tokens
         faults, names = self._faults(tools, tokens, tokens.offsets, read.bounds)
         words = tokens.classes == classes.WORD
         known = words & (tokens.ids >= 0) & (tokens.ids < len(self.space))
-        few, every = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
+        few, all_words = (np.diff(_before(some)[tokens.offsets]) for some in (known, words))
         for fault, fits in (
             (_SYMBOL, ~pc.match_substring_regex(texts, _NOT_PROSE).to_numpy(zero_copy_only=False)),
             (_NUMBER, ~pc.match_substring_regex(texts, r"\pN").to_numpy(zero_copy_only=False)),
             (_END, pc.match_substring_regex(texts, _ENDS).to_numpy(zero_copy_only=False)),
-            (_UNKNOWN, (few * KNOWN[1] >= every * KNOWN[0]) & (every > 0)),
+            (_UNKNOWN, (few * KNOWN[1] >= all_words * KNOWN[0]) & (all_words > 0)),
         ):
             faults[(faults == 0) & ~fits.astype(np.bool_)] = fault
         _count("pieces", faults, names, refused)
+        refused["documents: no piece"] += every - len(np.unique(documents[faults == 0]))
         return [" ".join(text.split()) for text in texts.filter(pa.array(faults == 0)).to_pylist()]
 
-    def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> pa.Array:
+    def _cut(self, texts: pa.Array, least: int, most: int, refused: Counter[str]) -> tuple[pa.Array, Int32]:
         tools = _tools(self.space, self.excluded, self.refuse)
         cut = pieces_of(tools.tokenizer, *string_buffers(texts), "sentence")
         tokens, bounds = cut.tokens, cut.bounds
@@ -128,7 +133,8 @@ class PublicPieces:
         firsts, lasts = np.empty(len(cut), np.int64), np.empty(len(cut), np.int64)
         n = _join((faults == 0) & (sizes <= most), apart, sizes, least, most, firsts, lasts)
         raw, runs = tokens.data.tobytes(), zip(starts[firsts[:n]].tolist(), ends[lasts[:n]].tolist(), strict=True)
-        return pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
+        pieces = pa.array([raw[start:end] for start, end in runs], pa.large_binary()).cast(pa.large_string())
+        return pieces, cut.documents[firsts[:n]]
 
     def _faults(self, tools: _Tools, tokens: Tokens, bounds: Int64, sentences: Int64) -> tuple[Any, tuple[str, ...]]:
         """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
@@ -163,7 +169,7 @@ def _tools(space: Space, excluded: tuple[str, ...], refuse: tuple[str | Function
     own = space.vocabulary.offsets.astype(np.int64)
     table = WordTable.build(np.concatenate([space.vocabulary.text, more]), np.append(own, offsets[1:] + own[-1]))
     barred = np.array([*map(set(forms).__contains__, space.vocabulary.words), *(True for _ in forms)], np.bool_)
-    made = [registry.make(name, space) for name in refuse]
+    made = [named(name).make(space) for name in refuse]
     tokenizer = Tokenizer(table, space.hyphens or "split", space.language)
     return _Tools(tokenizer, Suspicions(space, excluded), made, np.append(barred, False))
 
@@ -301,10 +307,10 @@ def build_store(
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
     shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
     refuse = tuple(refuse)
-    named = [*map(registry.mark, refuse), suspect]
+    marks = [*(named(name).mark for name in refuse), suspect]
     settings = [
         VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
-        licence, attribution, without, named,
+        licence, attribution, without, marks,
         [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
@@ -337,16 +343,16 @@ def build_store(
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
             "words": words,
-            "known": KNOWN[0] / KNOWN[1], "recognizers": [*map(registry.identity, refuse)], "suspect": suspect,
-            "excluded": {"words": len(without), "digest": mark_of(without)},
+            "known": KNOWN[0] / KNOWN[1], "recognizers": [named(name).identity for name in refuse], "suspect": suspect,
+            "excluded": len(without),
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
-            "refused": dict(sorted(refused.items())),
+            "refused": dict(sorted((+refused).items())),
             "figures": figures_of(store, texts.slice(size), unlike), "inputs": sources,
         }  # fmt: skip
         return dataclasses.replace(store, info=info).write(url)
 
     make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
-    return load_store(url, space=space)
+    return load_store(url, space=space, encoder=encoder)
 
 
 def _salt(url: str, given: str | None, call: str) -> str:

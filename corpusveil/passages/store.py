@@ -1,8 +1,8 @@
 """A store: public pieces of text, in the order of a salted hash, with their vectors and what was measured of them.
 
-Its folder has ``texts.parquet`` (``text``), ``vectors.npy`` (int8 [N, d]) and ``_artifact.json``: sources, license,
-salt, filters, and the figures on public text. The first pieces of a store are a random sample of it, so equally salted
-stores are nested (``build_store``).
+Its folder has ``texts.parquet`` (``text``), ``vectors.npy`` (int8 [N, d]), its ``space`` unless that is installed, and
+``_artifact.json``: sources, license, salt, filters, and the figures on public text. The first pieces of a store are a
+random sample of it, so equally salted stores are nested (``build_store``).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import pyarrow as pa
 from corpusveil.arrays import Float64, Int8
 from corpusveil.errors import DataError, SettingError, VersionError
 from corpusveil.passages import pieces
-from corpusveil.passages.encoder import MeanVectors, OtherVectors, encoder_of, mean_vectors
+from corpusveil.passages.encoder import BUILT_IN, MeanVectors, OtherVectors, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
@@ -33,6 +33,7 @@ from corpusveil.text.tokens import Tokenizer
 KIND = "store"
 VERSION = 1
 TEXTS, VECTORS = "texts.parquet", "vectors.npy"
+OWN_SPACE = "space"
 LEAST = 2
 SAVED: Saved[Store] = Saved(KIND, VERSION)
 
@@ -128,13 +129,15 @@ class Store:
         write_table(pa.table({"text": self.texts}), files.join(url, TEXTS))
         with files.open_write(files.join(url, VECTORS)) as file:
             np.save(file, self.vectors, allow_pickle=False)
-        space = {"path": name_of(self.space.url) or self.space.url, "digest": self.space.digest}
+        if (name := name_of(self.space.url)) is None:
+            self.space.save(files.join(url, OWN_SPACE))
+        space = {"path": name or OWN_SPACE, "digest": self.space.digest}
         fields = {"digest": self.digest, "pieces": len(self), "space": space, "encoder": self.encoder.name}
         return fields | {"pieces_version": pieces.VERSION} | self.info
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.url is not None:
-            return reopen, (self.url, self.digest, self.space)
+            return reopen, (self.url, self.digest, self.space, self.encoder.name)
         return Store, (self.texts, self.vectors, self.space, self.digest, None, self.info)
 
     def __eq__(self, other: object) -> bool:
@@ -154,11 +157,12 @@ def content_digest(texts: pa.LargeStringArray, vectors: Int8, made_by: str) -> s
     return sha.hexdigest()
 
 
-def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store:
+def load_store(url: str | PathLike[str], *, space: Space | None = None, encoder: str | None = None) -> Store:
     """Open the store at ``url``: any fsspec URL, or the name of an installed store, such as ``en``.
 
-    ``space`` is the one whose words make its vectors; by default the one that the store names. Raises UserError if
-    there is no store, or it is damaged, of another version or of another space.
+    ``space`` is the one whose words make its vectors; by default an installed one that the store names, or its own.
+    ``encoder`` is named if the store was made by one of another package, which reads the texts of a release. Raises
+    UserError if there is no store, or it is damaged, of another version, space or encoder.
 
     >>> len(cv.load_store("en")) > 10_000
     True
@@ -167,9 +171,12 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     named = given.startswith(SCHEME) or is_name(given)
     address = absolute(located(f"{given}-store", "store") if named else given)
     info = _read_info(address)
-    made_of = info["space"]
-    space = space or load_space(str(made_of["path"]))
-    made_by = encoder_of(space, info["encoder"])
+    made_of, name = info["space"], info["encoder"].partition("/")[0]
+    if name not in (BUILT_IN, (encoder or "").partition("/")[0]):
+        raise SettingError(f"{address}: this store was made by an encoder of another package; name it: encoder {name}.")
+    path = made_of["path"]
+    space = space or load_space(path if path.startswith(SCHEME) else files.join(address, OWN_SPACE))
+    made_by = encoder_of(space, name)
     if space.digest != made_of["digest"] or made_by.name != info["encoder"]:
         raise SettingError(
             f"{address}: this store was made with another space ({str(made_of['digest'])[:16]}…) or version of the "
@@ -192,9 +199,9 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     return Store(texts, vectors, space, info["digest"], address, info)
 
 
-def reopen(url: str, digest: str, space: Space) -> Store:
-    """Return the store that was pickled as (``url``, ``digest``, ``space``), opened once in this process."""
-    return SAVED.reopen(functools.partial(load_store, space=space), url, digest)
+def reopen(url: str, digest: str, space: Space, encoder: str) -> Store:
+    """Return the store that was pickled like this, opened once in this process."""
+    return SAVED.reopen(functools.partial(load_store, space=space, encoder=encoder), url, digest)
 
 
 def _is_cosine(given: Any) -> bool:
@@ -204,15 +211,13 @@ def _is_cosine(given: Any) -> bool:
 def _read_info(url: str) -> dict[str, Any]:
     info = SAVED.read(url)
     named = info.get("space")
-    texts = (
-        [info.get("encoder"), *(named.get(key) for key in ("path", "digest"))] if isinstance(named, dict) else [None]
-    )
-    lines = [info[key] for key in ("licence", "attribution") if info.get(key) is not None]
+    of_space = [named.get(key) for key in ("path", "digest")] if isinstance(named, dict) else [None]
+    of_texts = [info[key] for key in ("licence", "attribution") if info.get(key) is not None]
+    lines = [info.get("encoder"), *of_space, *of_texts]
     figures = info.get("figures", {})
     like = figures.get("like", {}) if isinstance(figures, dict) else None
     if (
-        not all(isinstance(text, str) for text in texts)
-        or not all(isinstance(line, str) and line.isprintable() for line in lines)
+        not all(isinstance(line, str) and line.isprintable() for line in lines)
         or not (isinstance(like, dict) and isinstance(like.get("similarity") or [], list))
         or not all(_is_cosine(number) for number in (like.get("overall", 0.0), *(like.get("similarity") or [])))
     ):

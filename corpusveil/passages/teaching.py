@@ -5,9 +5,10 @@ of the vectors of its words, in integers (``encoder.py``). Two steps (``docs/mat
 
 1. Ridge regression of the teacher's vectors, reduced to their first principal axes, on the words of a piece, each
    counted ``1 / sqrt(words)``; it starts from the weighted word vectors of the space, mapped linearly.
-2. Passes over random batches of pieces, in which the softmax of the similarities of a piece and the others of its batch
-   is to become that of the teacher (Kullback-Leibler divergence, Adam). Part of a batch are pieces that the teacher
-   finds near to others of it, so that near pieces are told apart, too.
+2. Passes over random batches of pieces, in which the softmax of the similarities of the sum of a piece and of the
+   teacher's vectors of the others, on axes that are learned with the words, is to become that of the teacher
+   (Kullback-Leibler divergence, Adam). Part of a batch are pieces that the teacher finds near to others of it, so that
+   near pieces are told apart, too.
 
 Floats and BLAS decide the last bits: a space is made once, and its digest covers what was made.
 """
@@ -20,7 +21,7 @@ import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
-from corpusveil.arrays import Float32, Int8, Int64
+from corpusveil.arrays import Float32, Int8
 from corpusveil.errors import DataError
 from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.pieces import pieces_of
@@ -35,10 +36,11 @@ SENTENCES, WORDS = 4, (4, 90)
 """The most sentences of a piece, and its least and most words."""
 RIDGE, STEPS = 3.0, 40
 """The penalty, and the steps of conjugate gradients."""
-PASSES, BATCH, ANCHORS, TEMPERATURE = 6, 768, 16, 0.1
-"""Of a batch, half are near to this many of its other pieces."""
-RATE, MOMENTA = 0.02, (0.9, 0.999)
-"""The rate of Adam, in standard deviations of the numbers of a word, which falls to 0; and its means."""
+PASSES, BATCH, TEMPERATURE = 5, 2048, 0.1
+ANCHORS, AMONG = 32, 50_000
+"""Of a batch, half are near to this many of its other pieces; looked for among so many in each pass."""
+RATES, MOMENTA = (0.03, 0.003), (0.9, 0.999)
+"""The rates of Adam of words and axes, in standard deviations of their numbers, which fall to 0; and its means."""
 
 
 def public_pieces(texts: Iterable[pa.Array], space: Space) -> list[str]:
@@ -74,13 +76,13 @@ def taught(space: Space, pieces: list[str], teacher: Float32) -> Int8:
     counts = sp.csr_matrix((np.ones(piece.size, np.float32), (piece, tokens.ids[known])), (len(pieces), len(space)))
     start = encoder.words.astype(np.float32)
     unit = teacher / np.maximum(np.linalg.norm(teacher, axis=1, keepdims=True), 1e-9)
-    words = _matched(_ridge(start / np.abs(start).max(), counts, unit), counts, unit)
+    words = _matched(*_ridge(start / np.abs(start).max(), counts, unit), counts, unit)
     made: Int8 = np.rint(words * (127 / np.abs(words).max())).astype(np.int8)
     return made
 
 
-def _ridge(start: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
-    """Return the vectors of the first step, float32 [V, d], from those ``start``, float32 [V, any]."""
+def _ridge(start: Float32, counts: sp.csr_matrix, teacher: Float32) -> tuple[Float32, Float32]:
+    """Return the vectors of the first step, float32 [V, d], from those ``start``, float32 [V, any]; and the axes."""
     centred = teacher - teacher.mean(axis=0)
     axes = np.linalg.eigh(centred.T @ centred)[1][:, ::-1][:, :DIMENSIONS]
     aims = centred @ axes
@@ -98,49 +100,56 @@ def _ridge(start: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
         left -= far * turned
         before, size = size, (left * left).sum(axis=0)
         step = left + size / np.maximum(before, 1e-12) * step
-    learned: Float32 = vectors.astype(np.float32)
-    return learned
+    return vectors.astype(np.float32), axes
 
 
-def _matched(vectors: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
-    """Return the vectors of the second step, float32 [V, d]."""
-    random, vectors = np.random.default_rng(0), vectors / vectors.std()
-    means, squares = np.zeros_like(vectors), np.zeros_like(vectors)
+def _matched(words: Float32, axes: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
+    """Return the vectors of the second step, float32 [V, d]; ``axes`` float32 [n, d]."""
+    random, center = np.random.default_rng(0), teacher.mean(axis=0)
+    learned: list[Float32] = [words / words.std(), axes / axes.std()]
+    means, squares = ([np.zeros_like(each) for each in learned] for _ in range(2))
     batches = max(1, len(teacher) // BATCH)
     for number in range(steps := PASSES * batches):
         reached("matching the similarities of the teacher", number / steps)
         if number % batches == 0:
-            order = random.permutation(len(teacher))
-        rows = _with_near(order[number % batches * BATCH :][:BATCH], teacher, random)
-        change = _change(vectors, counts[rows], teacher[rows])
-        means += (1 - MOMENTA[0]) * (change - means)
-        squares += (1 - MOMENTA[1]) * (change * change - squares)
+            order, among = random.permutation(len(teacher)), random.permutation(len(teacher))[:AMONG]
+            near = teacher[among].T
+        rows = order[number % batches * BATCH :][:BATCH]
+        some = min(BATCH // 2 // ANCHORS, len(among))
+        nearest = among[np.argpartition(-(teacher[rows[:ANCHORS]] @ near), some - 1, axis=1)[:, :some]]
+        rows = random.permutation(np.union1d(nearest, rows))[: len(rows)]
         first, second = (1 - momentum ** (number + 1) for momentum in MOMENTA)
-        vectors -= RATE * (1 - number / steps) * (means / first) / (np.sqrt(squares / second) + 1e-8)
-    return vectors
+        for at, change in enumerate(
+            _changes(learned[0], learned[1], counts[rows], teacher[rows] - center, teacher[rows])
+        ):
+            means[at] += (1 - MOMENTA[0]) * (change - means[at])
+            squares[at] += (1 - MOMENTA[1]) * (change * change - squares[at])
+            rate = RATES[at] * (1 - number / steps)
+            learned[at] -= rate * (means[at] / first) / (np.sqrt(squares[at] / second) + 1e-8)
+    return learned[0]
 
 
-def _with_near(rows: Int64, teacher: Float32, random: np.random.Generator) -> Int64:
-    """Return as many pieces, at random of these ``rows`` and of those nearest to the first ones, int64 [B]."""
-    near = min(BATCH // 2 // ANCHORS, len(teacher))
-    nearest = np.argpartition(-(teacher[rows[:ANCHORS]] @ teacher.T), near - 1, axis=1)[:, :near]
-    return random.permutation(np.union1d(nearest, rows))[: len(rows)]
+def _changes(
+    words: Float32, axes: Float32, counts: sp.csr_matrix, centered: Float32, teacher: Float32
+) -> tuple[Float32, Float32]:
+    """Return the gradients of the divergence of a batch by words and axes, float32 [V, d] and [n, d]."""
+    (sums, long), (aims, far) = _units(counts @ words), _units(centered @ axes)
+    surplus = (_softmax(sums @ aims.T) - _softmax(teacher @ teacher.T)) / (len(teacher) * TEMPERATURE)
+    of_sums, of_aims = surplus @ aims, surplus.T @ sums
+    of_sums = (of_sums - sums * (sums * of_sums).sum(axis=1, keepdims=True)) / long
+    of_aims = (of_aims - aims * (aims * of_aims).sum(axis=1, keepdims=True)) / far
+    return np.asarray(counts.T @ of_sums), centered.T @ of_aims
 
 
-def _change(vectors: Float32, counts: sp.csr_matrix, teacher: Float32) -> Float32:
-    """Return the gradient of the divergence of a batch by the vectors, float32 [V, d]."""
-    sums = counts @ vectors
-    lengths = np.maximum(np.linalg.norm(sums, axis=1, keepdims=True), 1e-6)
-    units = sums / lengths
-    surplus = (_softmax(units) - _softmax(teacher)) / (len(teacher) * TEMPERATURE)
-    of_units = (surplus + surplus.T) @ units
-    of_sums = (of_units - units * (units * of_units).sum(axis=1, keepdims=True)) / lengths
-    return np.asarray(counts.T @ of_sums)
+def _units(vectors: Float32) -> tuple[Float32, Float32]:
+    """Return vectors of length one, float32 [B, d], and the lengths, float32 [B, 1]."""
+    lengths = np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-6)
+    return vectors / lengths, lengths
 
 
-def _softmax(units: Float32) -> Float32:
-    """Return for each of B vectors of length one how much each other one is like it, float32 [B, B]."""
-    similar = units @ units.T / TEMPERATURE
+def _softmax(similar: Float32) -> Float32:
+    """Return for each of B pieces how much each other one is like it, float32 [B, B]."""
+    similar = similar / TEMPERATURE
     np.fill_diagonal(similar, -np.inf)
     similar = np.exp(similar - similar.max(axis=1, keepdims=True))  # noqa: TID251 - a space is made once
     return np.asarray(similar / similar.sum(axis=1, keepdims=True))

@@ -27,14 +27,12 @@ from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.artifact_sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Space, Vocabulary, load_space
-from corpusveil.spaces.build import build_space, call_of, in_common
+from corpusveil.spaces.build import build_space, in_common
 from corpusveil.spaces.public_counts import read_counts, read_neighbors
-from corpusveil.spaces.space import is_made
 from corpusveil.spaces.vectors import median_distance, read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.durable import mark_of
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.parquet import opened
 from corpusveil.storage.reading import reading
@@ -165,25 +163,17 @@ def space(settings: Settings, watch: Watch) -> Space:
         "only": only, "exclude": exclude, "balance": chosen.balance, "neighbors": neighbors, "grammar": chosen.grammar,
         "scale": chosen.scale,
     }  # fmt: skip
-    call, lessons = call_of(read, **how), find_shards(chosen.lessons) if chosen.lessons else []
+    lessons = find_shards(chosen.lessons) if chosen.lessons else []
     teacher = None if chosen.teacher is None else OtherVectors.named(chosen.teacher)
-    if teacher is not None:
-        call = mark_of([call, teacher.name, [(shard.relative, shard.size) for shard in lessons]])
     with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
-        if is_made(output, call):
-            built = load_space(output)
-        else:
-            if chosen.lists and size > MANY:
-                watch.warn(
-                    f"{size:,} words: their order takes time that grows with the square of their number; a vocabulary "
-                    "file keeps the words that are needed"
-                )
-            with waiting(f"ordering {size:,} words"):
-                built = build_space(read, **how)
-            if teacher is not None:
-                built = _taught(built, teacher, lessons)
-                built.info["call"] = call
-            built = built.save(output)
+        if chosen.lists and size > MANY:
+            watch.warn(
+                f"{size:,} words: their order takes time that grows with the square of their number; a vocabulary file "
+                "keeps the words that are needed"
+            )
+        with waiting(f"ordering {size:,} words"):
+            built = build_space(read, **how)
+        built = (built if teacher is None else _taught(built, teacher, lessons)).save(output)
         files.sweep(output)
     _describe(built, output, time.monotonic() - began, watch)
     return built
@@ -265,12 +255,8 @@ def store(settings: Settings, watch: Watch) -> Store:
     watch.say(f"{chosen.path}: {pieces}, from {several(info['documents'], 'document')}; {seconds:.1f} s")
     watch.say(f"refused for: {refused or 'nothing'}\nsha256 {made.digest}")
     for name in (name for name in ("like", "unlike") if name in info["figures"]):
-        near, back = info["figures"][name]["similarity"][0], info["figures"][name]["back"]["10"]
         measured = "pieces of these texts that the store does not have" if name == "like" else "pieces of unlike texts"
-        watch.say(
-            f"{measured}: the nearest piece has similarity {near:.3f}; at epsilon 10, a replacement "
-            f"has {back:.1%} of the content words of its original"
-        )
+        watch.say(f"{measured}: the nearest piece has similarity {info['figures'][name]['similarity'][0]:.3f}")
     return made
 
 

@@ -127,7 +127,7 @@ FLOWS = (
         wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
     Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
         space: path=space
-        store: path=store neighbors most_pieces accept_overlap mark_source
+        store: path=store encoder neighbors most_pieces accept_overlap mark_source
         corpus: * input!= name=corpus
         mechanism: name=mechanism
         budget: *
@@ -143,7 +143,7 @@ FLOWS = (
 """The flows of this package, in the order of a run."""
 PREVIEW = """
     space: path=space
-    store: path=store
+    store: path=store encoder
     corpus: input!= text id separator name=corpus
     mechanism: name=mechanism
     budget: risk

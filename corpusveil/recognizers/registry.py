@@ -12,8 +12,9 @@ import os
 import pkgutil
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Declared, Function, OfFunction, Recognizer, Spans
 from corpusveil.text.tokens import Tokens
+
+if TYPE_CHECKING:
+    from corpusveil.recognizers.terms import ListedTerms
 
 RECOGNIZERS: Registry[Declared | Function] = Registry("recognizer")
 _TERMS = "terms:"
@@ -39,17 +43,56 @@ def _loaded(name: str) -> Declared | Function:
         raise SettingError(f"{error} A file of terms is {_TERMS}PATH.") from None
 
 
-def make(name: str | Function, space: Space) -> Recognizer:
-    """Return the recognizer of a name or a user's function. Raises UserError where it cannot be imported or read."""
-    if (path := terms_path(name)) is not None:
-        from corpusveil.recognizers.terms import ListedTerms
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A recognizer by its name.
 
-        return OfFunction(path, ListedTerms.of_bytes(files.read_bytes(path), path))
-    recognizer = _loaded(name) if isinstance(name, str) else name
-    if not isinstance(recognizer, Declared):
-        return OfFunction(name_of(name), recognizer)
-    made, kinds = recognizer.make(space), recognizer.kinds
-    return made if kinds is None else _OfKinds(name_of(name), made, kinds)
+    ``identity`` is what a release says of it, of a file of terms only that it is one; ``mark`` is what every process
+    has to have alike. ``kinds`` are all that it finds, None if it may find any. Of a file of terms, ``said`` is how
+    many it has, and the kinds that a release shows.
+    """
+
+    name: str
+    identity: str
+    mark: str
+    kinds: tuple[str, ...] | None
+    make: Callable[[Space], Recognizer]
+    said: str = ""
+
+
+def named(recognizer: str | Function) -> Named:
+    """Return the recognizer of a name, or a user's function with its name.
+
+    Raises UserError where a package is missing, a function cannot be imported, or a file of terms cannot be read.
+    """
+    if (path := terms_path(recognizer)) is not None:
+        data = files.read_bytes(path)
+        terms = _terms(data, path)
+        mark = hashlib.sha256(data).hexdigest()
+        return Named(path, "terms/1", mark, None, lambda _: OfFunction(path, terms), f"{path}: {terms.summary}.")
+    found = _loaded(recognizer) if isinstance(recognizer, str) else recognizer
+    of = recognizer if hasattr(recognizer, "__qualname__") else type(recognizer)
+    name = recognizer if isinstance(recognizer, str) else f"{of.__module__}:{of.__qualname__}"
+    if isinstance(found, Declared):
+        identity = f"{name}/{found.version}"
+        return Named(
+            name, identity, identity, found.kinds, lambda space: _OfKinds(name, found.make(space), found.kinds)
+        )
+    version = getattr(found, "version", None)
+    if version is None and "<" in getattr(found, "__qualname__", "<"):  # two of one name would be one release
+        raise SettingError(
+            f"{name}: this recognizer has no name of its own; give it an attribute version, and change that with what "
+            "it finds."
+        )
+    identity = name if version is None else f"{name}/{version}"
+    return Named(name, identity, identity, None, lambda _: OfFunction(name, found))
+
+
+@functools.lru_cache(maxsize=4)
+def _terms(data: bytes, path: str) -> ListedTerms:
+    from corpusveil.recognizers.terms import ListedTerms
+
+    return ListedTerms.of_bytes(data, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +101,11 @@ class _OfKinds:
 
     name: str
     find: Recognizer
-    kinds: tuple[str, ...]
+    kinds: tuple[str, ...] | None
 
     def __call__(self, tokens: Tokens) -> Spans:
         spans = self.find(tokens)
-        if not {spans.names[kind] for kind in np.unique(spans.kinds).tolist()} <= {*self.kinds}:
+        if self.kinds is not None and not {spans.names[at] for at in np.unique(spans.kinds).tolist()} <= {*self.kinds}:
             raise SettingError(  # without the kind, which could be made of a text
                 f"{self.name}: this recognizer found a span of a kind that it does not declare, and it declares "
                 f"{', '.join(self.kinds)}; correct its declaration."
@@ -70,31 +113,10 @@ class _OfKinds:
         return spans
 
 
-def identity(name: str | Function) -> str:
-    """Return what a release says of a recognizer; of a file of terms only that it is one (``content``)."""
-    if terms_path(name) is not None:
-        return "terms/1"
-    recognizer = _loaded(name) if isinstance(name, str) else name
-    if isinstance(recognizer, Declared):
-        return f"{name}/{recognizer.version}"
-    version = getattr(recognizer, "version", None)
-    if version is None and "<" in getattr(recognizer, "__qualname__", "<"):  # two of one name would be one release
-        raise SettingError(
-            f"{name_of(name)}: this recognizer has no name of its own; give it an attribute version, and change that "
-            "with what it finds."
-        )
-    return name_of(name) if version is None else f"{name_of(name)}/{version}"
-
-
 def kinds(find: Sequence[str | Function]) -> set[str] | None:
     """Return the kinds that recognizers find; None if one that may find any is among them."""
-    named: set[str] = set()
-    for name in find:
-        declared = _loaded(name) if isinstance(name, str) and terms_path(name) is None else None
-        if not isinstance(declared, Declared) or declared.kinds is None:
-            return None
-        named |= {*declared.kinds}
-    return named
+    several = [named(name).kinds for name in find]
+    return None if None in several else {kind for kinds in several if kinds is not None for kind in kinds}
 
 
 def terms_path(name: str | Function) -> str | None:
@@ -103,32 +125,6 @@ def terms_path(name: str | Function) -> str | None:
         return None
     is_path = any(mark in name for mark in "/.\\") and not _FUNCTION.fullmatch(name)
     return name.removeprefix(_TERMS) if name.startswith(_TERMS) or is_path else None
-
-
-def lists(find: Sequence[str | Function]) -> list[str]:
-    """Return a sentence about each file of terms: how many it has, and the kinds that a release shows."""
-    from corpusveil.recognizers.terms import ListedTerms
-
-    paths = [path for name in find if (path := terms_path(name)) is not None]
-    return [f"{path}: {ListedTerms.of_bytes(files.read_bytes(path), path).summary}." for path in paths]
-
-
-def content(name: str | Function) -> bytes | None:
-    """Return the bytes of a file of terms; None for any other recognizer."""
-    return None if (path := terms_path(name)) is None else files.read_bytes(path)
-
-
-def mark(name: str | Function) -> str:
-    """Return what every process has to have alike: the identity of a recognizer, and a digest of a file of terms."""
-    own = content(name)
-    return identity(name) if own is None else hashlib.sha256(own).hexdigest()
-
-
-def name_of(recognizer: str | Function) -> str:
-    """Return the name of a recognizer, MODULE:FUNCTION of a function."""
-    kind = type(recognizer)
-    named = recognizer if hasattr(recognizer, "__qualname__") else kind
-    return recognizer if isinstance(recognizer, str) else f"{named.__module__}:{named.__qualname__}"
 
 
 @functools.cache

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Collection, Sequence
 from importlib import metadata
 from typing import Any
@@ -68,10 +66,6 @@ def build_space(
     _check(embeddings, order)
     public = _public_counts(embeddings[0], counts)
     chosen = _balance(lists, public, order, balance)
-    call = call_of(
-        embeddings, lists=lists, counts=counts, order=order, only=only, exclude=exclude,
-        balance=balance, neighbors=neighbors, grammar=grammar, scale=scale,
-    )  # fmt: skip
     of_use, use_note = _grammar(lists, neighbors, grammar)
     indices = _rows(embeddings, only, exclude)
     words = [word for word in indices[0] if all(word in index for index in indices)]
@@ -116,7 +110,7 @@ def build_space(
     digest = content_digest(vocabulary, own, orders)
     info = {
         "kind": KIND, "version": VERSION, "digest": digest, "words": len(own), "dimensions": int(own.shape[1]),
-        "lists": len(orders), "counts": vocabulary.counts is not None, "call": call, "made": made,
+        "lists": len(orders), "counts": vocabulary.counts is not None, "made": made,
     }  # fmt: skip
     return Space(vocabulary, own, orders, digest, None, info)
 
@@ -126,32 +120,6 @@ def in_common(space: Space) -> str:
     sources = space.info["made"]["sources"]
     each = ", ".join(f"{source['words']:,} in {source['name']}" for source in sources)
     return "" if len(sources) < 2 else f"{len(space):,} words are in all {len(sources)} embeddings ({each})"
-
-
-def call_of(
-    embeddings: Sequence[Vectors], *, lists: int, counts: Int64 | None, order: str | None,
-    only: Collection[str] | None, exclude: Collection[str] = (), balance: float | None = 0.0,
-    neighbors: Neighbors | None = None, grammar: float | None = None, scale: float | None = None,
-) -> str:  # fmt: skip
-    """Return a digest of everything that decides a space, as ``build_space`` takes it."""
-    sha = hashlib.sha256()
-    chosen = _balance(lists, _public_counts(embeddings[0], counts), order, balance)
-    words = None if only is None else sorted(only)
-    decided: list[Any] = [VERSION, lists, chosen.order, words, *chosen.decides]
-    if (of_use := _grammar(lists, neighbors, grammar)[0]) and neighbors is not None:
-        decided.append({"grammar": of_use, "neighbors": neighbors.digest})
-    if spoken := _language(embeddings):
-        decided.append(spoken)
-    if exclude:
-        decided.append({"exclude": sorted(exclude)})
-    if scale is not None:
-        decided.append({"scale": scale})
-    for part in (decided, *(embedding.words for embedding in embeddings)):
-        sha.update(json.dumps(part).encode() + b"\n")
-    for array in (counts, *(array for embedding in embeddings for array in (embedding.vectors, embedding.counts))):
-        sha.update(b"none\n" if array is None else f"{array.shape}\n".encode())
-        sha.update(b"" if array is None else np.ascontiguousarray(array).data.cast("B"))
-    return sha.hexdigest()
 
 
 def _balance(lists: int, public: Int64 | None, order: str | None, balance: float | None) -> Balance:

@@ -151,27 +151,19 @@ def _parquet(url: str) -> Iterator[Pairs]:
 
 def _table(url: str) -> Iterator[Pairs]:
     comma = url.removesuffix(".gz").removesuffix(".zst").endswith(".csv")
+    words: list[str] = []
+    counts: list[int] = []
     with open_plain(url) as file:
-        words: list[str] = []
-        counts: list[int] = []
         for row, line in enumerate(file, 1):
-            fields = decode(line, url, row).rstrip("\r\n").split("," if comma else "\t")
-            if row == 1 and len(fields) == 2 and fields[1].strip().lower() == "count":
+            word, *more = decode(line, url, row).rstrip("\r\n").split("," if comma else "\t")
+            number = more[0].strip() if len(more) == 1 else ""
+            if row == 1 and number.lower() == "count":
                 continue
-            word, count = _row(fields, url, row)
+            if not number.isdecimal() or len(number) > 18:
+                raise DataError(
+                    f"{url}, row {row}: this is not a word and its count, a whole number; correct or delete this row."
+                )
             words.append(word)
-            counts.append(count)
-            if len(words) == ROWS:
-                yield pa.array(words), np.array(counts, np.int64)
-                words, counts = [], []
-        if words:
-            yield pa.array(words), np.array(counts, np.int64)
-
-
-def _row(fields: list[str], url: str, row: int) -> tuple[str, int]:
-    number = fields[-1].strip() if fields else ""
-    if len(fields) != 2 or not number.isdecimal() or len(number) > 18:
-        raise DataError(
-            f"{url}, row {row}: this is not a word and its count, a whole number; correct or delete this row."
-        )
-    return fields[0], int(number)
+            counts.append(int(number))
+    for first in range(0, len(words), ROWS):
+        yield pa.array(words[first : first + ROWS]), np.array(counts[first : first + ROWS], np.int64)

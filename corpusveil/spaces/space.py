@@ -221,7 +221,7 @@ def _made(
 ) -> Space:
     """Return a space of other content than ``info`` describes, not saved."""
     digest = content_digest(vocabulary, vectors, lists, risk, sentences)
-    info = {name: value for name, value in info.items() if name not in ("call", "risk", "sentences")}
+    info = {name: value for name, value in info.items() if name not in ("risk", "sentences")}
     info |= {"digest": digest} | ({"risk": True} if risk else {})
     info |= {} if sentences is None else {"sentences": int(sentences.shape[1])}
     return Space(vocabulary, vectors, lists, digest, None, info, risk, sentences)
@@ -248,14 +248,6 @@ def content_digest(
     if risk:  # which most spaces lack: they have the digest of the arrays
         sha.update(f"risk |u1 ({len(risk)},)\n".encode() + risk)
     return sha.hexdigest()
-
-
-def is_made(url: str, call: str) -> bool:
-    """Say whether this very call (``build.call_of``) saved a space at ``url``. Raises UserError if another call did.
-
-    If a space does not say which call made it, saving finds out whether it is the same.
-    """
-    return is_there(absolute(url), call=call)
 
 
 def absolute(url: str | os.PathLike[str]) -> str:

@@ -12,9 +12,9 @@ import contextlib
 import io
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import IO, Any
 
 import numpy as np
@@ -31,8 +31,6 @@ from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.text.languages import rule
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-LINES = 512
-"""Lines of text that are parsed at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,24 +110,18 @@ def read_text(url: str) -> VectorTable:
     The first line is a header when it holds exactly two integers; so a file of one-dimensional vectors whose first word
     is a whole number needs a header.
     """
+    words: list[str] = []
+    vectors: list[Float32] = []
     with open_plain(url) as file:
-        lines = iter(file)
-        first = next(lines, b"")
+        first = next(file, b"")
         header = _header(first)
-        first_row = 1 if header is None else 2
-        words: list[str] = []
-        blocks: list[Float32] = []
         width = None if header is None else header[1]
-        for block in _blocks(lines if header else chain([first] if first else [], lines)):
-            numbers = []
-            for line in block:
-                row = first_row + len(words)
-                word, _, rest = line.replace(b"\t", b" ").rstrip(b" \r\n").partition(b" ")
-                if width is None:
-                    width = len(rest.split())
-                numbers.append(_checked(rest, width, url, row))
-                words.append(decode(word, url, row))
-            blocks.append(_parse(numbers, width or 0, url, first_row + len(words) - len(numbers)))
+        first_row = 1 if header is None else 2
+        for row, line in enumerate(file if header else chain([first] if first else [], file), first_row):
+            word, _, numbers = line.replace(b"\t", b" ").rstrip(b" \r\n").partition(b" ")
+            vectors.append(_numbers(numbers, width, url, row))
+            width = vectors[0].size
+            words.append(decode(word, url, row))
     if not words:
         raise DataError(f"{url}: this file has no vectors; write a word and its numbers on each line.")
     if header is not None and header[0] != len(words):
@@ -137,7 +129,7 @@ def read_text(url: str) -> VectorTable:
             f"{url}, row 1: the header says {header[0]} words, and the file has {len(words)}; fetch the file "
             "again if it is incomplete."
         )
-    return VectorTable(words, np.concatenate(blocks), first_row)
+    return VectorTable(words, np.stack(vectors), first_row)
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
@@ -147,45 +139,20 @@ def _header(line: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _blocks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
-    lines = iter(lines)
-    while block := list(islice(lines, LINES)):
-        yield block
-
-
-def _checked(numbers: bytes, width: int, url: str, row: int) -> bytes:
-    """Return a row's numbers with one blank between them; quick where the file has it so."""
-    if numbers.count(b" ") != width - 1 or not numbers:
-        fields = numbers.split()
-        if len(fields) != width or not fields:
-            hint = "; a word cannot contain a blank" if len(fields) > width else ""
-            wanted = f"where {width} are expected" if width else "after the word"
-            raise DataError(
-                f"{url}, row {row}: there are {len(fields)} numbers {wanted}{hint}; correct or delete this row."
-            )
-        return b" ".join(fields)
-    return numbers
-
-
-def _parse(rows: list[bytes], width: int, url: str, first_row: int) -> Float32:
-    """Parse a block in one call; when that fails, find the row at fault."""
+def _numbers(text: bytes, width: int | None, url: str, row: int) -> Float32:
+    """Return the numbers of a row, float32 [d]. Raises UserError unless there are ``width``, and one at least."""
     try:
-        # One call for hundreds of lines; it says that something is wrong, not where.
-        flat = np.fromstring(b" ".join(rows), np.float32, sep=" ")
+        numbers = np.fromstring(text, np.float32, sep=" ")
     except ValueError:
-        flat = np.empty(0, np.float32)
-    if flat.size == len(rows) * width:
-        return flat.reshape(len(rows), width)
-    for row, numbers in enumerate(rows, first_row):
-        for field in numbers.split():
-            try:
-                float(field)
-            except ValueError:
-                raise DataError(f"{url}, row {row}: a value is not a number; correct or delete this row.") from None
-    raise DataError(
-        f"{url}, rows {first_row} to {first_row + len(rows) - 1}: some values cannot be read as numbers; correct "
-        "these rows."
-    )
+        numbers = np.empty(0, np.float32)
+    if numbers.size and numbers.size == (width or numbers.size):
+        return numbers
+    many = len(text.split())
+    if many and many == (width or many):
+        raise DataError(f"{url}, row {row}: a value is not a number; correct or delete this row.")
+    hint = "; a word cannot contain a blank" if width and many > width else ""
+    wanted = f"where {width} are expected" if width else "after the word"
+    raise DataError(f"{url}, row {row}: there are {many} numbers {wanted}{hint}; correct or delete this row.")
 
 
 def read_binary(url: str) -> VectorTable:

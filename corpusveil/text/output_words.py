@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,8 +22,7 @@ def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[
     return np.frombuffer(b"".join(words), dtype=np.uint8), offsets
 
 
-@dataclass(frozen=True, slots=True)
-class Wording:
+class Wording(NamedTuple):
     """``words`` uint8 and ``offsets`` int64 [F·V + 1] in F case forms; ``longest`` int32 [V]; ``masks`` as the words.
 
     ``records`` uint8 [16 (F·V + 256)] has each word again, and after the words each byte: up to 15 bytes and their

@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +19,7 @@ from corpusveil.errors import DataError, SettingError, not_a_choice
 from corpusveil.text import classes
 from corpusveil.text.folding import plain
 from corpusveil.text.languages import SEPARATOR, rule
+from corpusveil.text.tokenizer_loop import TokenArrays
 from corpusveil.text.tokens import Tokens
 
 KIND = re.compile("[a-z][a-z0-9_]{0,31}")
@@ -138,16 +139,34 @@ def _places(text: str, left_out: str) -> list[int]:
     return [*(start for start, character in zip(starts, text, strict=False) if character != left_out), sum(sizes)]
 
 
-@compiled
-def _cover(
-    starts: Any, ends: Any, token_classes: Any, ids: Any, offsets: Any, own_starts: Any, own_ends: Any, weights: Any,
-    order: Any, tokens: Any, first: Any, last: Any, longest: Any,
-) -> Any:  # fmt: skip
-    """Make one token of all that a span touches, in place; return how many tokens and how many spans there are.
+class _Own(NamedTuple):
+    """S spans, int64 [S] each: where they are, how much each weighs, and their ``order`` by their starts."""
 
-    ``order`` int64 [S] lists the spans by their starts. Outputs, int64 [S]: ``tokens``, which token a span became;
-    ``first`` and ``last``, where it begins and ends itself; ``longest``, which of its spans gives its kind.
+    starts: Any
+    ends: Any
+    weights: Any
+    order: Any
+
+
+class _Out(NamedTuple):
+    """What spans became, int64 [S] each.
+
+    ``tokens`` says which token; ``first`` and ``last``, where the span itself is; ``longest``, which span gives its
+    kind.
     """
+
+    tokens: Any
+    first: Any
+    last: Any
+    longest: Any
+
+
+@compiled
+def _cover(parts: TokenArrays, own: _Own, out: _Out) -> Any:
+    """Make one token of all that a span touches, in place; return how many tokens and how many spans there are."""
+    _, _, starts, ends, token_classes, ids, offsets = parts
+    own_starts, own_ends, weights, order = own
+    tokens, first, last, longest = out
     kept = np.int64(0)
     written = np.int64(0)
     span = np.int64(0)
@@ -215,11 +234,8 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
     order = order[spans.ends[order] > spans.starts[order]]
     checked = np.array([name in CHECKED for name in spans.names], np.bool_)[spans.kinds]
     weights = spans.ends - spans.starts + (checked.astype(np.int64) << 32)
-    at, first, last, longest = (np.empty(order.size, np.int64) for _ in range(4))
-    size, kept = _cover(
-        tokens.starts, tokens.ends, tokens.classes, tokens.ids, tokens.offsets, spans.starts, spans.ends,
-        weights, order, at, first, last, longest,
-    )  # fmt: skip
+    at, first, last, longest = out = _Out(*(np.empty(order.size, np.int64) for _ in range(4)))
+    size, kept = _cover(tokens.arrays, _Own(spans.starts, spans.ends, weights, order), out)
     whole = Tokens(
         tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
         tokens.ids[:size], tokens.offsets, tokens.language,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,8 +10,9 @@ import numpy.typing as npt
 from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
-from corpusveil.text.output_words import LONG
-from corpusveil.text.utf8 import decode, kind_of, lower_into
+from corpusveil.text.output_words import LONG, Wording
+from corpusveil.text.tokenizer_loop import TokenArrays
+from corpusveil.text.utf8 import Characters, decode, kind_of, lower_into
 from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
 _PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _REPLACE = (
@@ -38,8 +38,19 @@ ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT, classes.SPAN]] = policy.
 _PACKED, _MOST_PACKED = 8, 255
 
 
-@dataclass(frozen=True, slots=True)
-class SpanTexts:
+class Decided(NamedTuple):
+    """What becomes of tokens.
+
+    ``roles`` uint8 [T]; ``actions`` uint8, by role; ``drawn`` int32 [T], the replacement of each token whose action is
+    to privatize or resample.
+    """
+
+    roles: npt.NDArray[np.uint8]
+    actions: npt.NDArray[np.uint8]
+    drawn: npt.NDArray[np.int32]
+
+
+class SpanTexts(NamedTuple):
     """N texts in the place of spans, ``text[offsets[k]:offsets[k + 1]]``, uint8, int64 [N + 1]."""
 
     text: npt.NDArray[np.uint8]
@@ -139,22 +150,22 @@ def output_bound(
 
 @compiled
 def write_text(
-    data: Any, documents: Any, starts: Any, ends: Any, token_offsets: Any,
-    roles: Any, actions: Any, drawn: Any,
-    words: Any, word_offsets: Any, records: Any, vocabulary: int, mask_bytes: Any, masks: Any,
-    keep_layout: bool, lower_case: bool, kinds: Any, lower: Any,
-    out: Any, out_offsets: Any, span_bytes: Any, spans: Any,
+    tokens: TokenArrays, decided: Decided, wording: Wording, vocabulary: int, span_texts: SpanTexts,
+    characters: Characters, keep_layout: bool, lower_case: bool, out: Any, out_offsets: Any,
 ) -> int:  # fmt: skip
     """Write the privatized documents to ``out`` uint8 and where each begins to ``out_offsets`` int64 [D + 1].
 
-    ``drawn`` int32 [T] holds the replacement of each token whose action is to privatize or resample. ``words``,
-    ``word_offsets``, ``records``, ``mask_bytes`` and ``masks`` are those of a `Wording`, which has the vocabulary once
-    in lower case only, or three times (as it is, capitalized, all capitals) when ``lower_case`` is off. Of a span,
-    ``drawn`` is the number of its text in ``span_bytes``, from ``spans`` int64 [N + 1] on. Two words that would touch,
+    ``wording`` has the ``vocabulary`` once in lower case only, or three times (as it is, capitalized, all capitals)
+    when ``lower_case`` is off. Of a span, what is drawn is the number of its text. Two words that would touch,
     because the text between them is dropped or became a word, get a blank between them. The sign in *+1 415 555 0199*
     goes with its number unless numbers are kept.
     Returns the number of tokens written.
     """
+    data, documents, starts, ends, _, _, token_offsets = tokens
+    roles, actions, drawn = decided
+    words, word_offsets, records, _, mask_bytes, masks = wording
+    span_bytes, spans = span_texts
+    _, kinds, lower = characters
     lettered = 0  # a bit for each role: what is written has letters
     for number in range(actions.size):
         itself = actions[number] >= _KEEP

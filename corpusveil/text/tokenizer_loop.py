@@ -17,7 +17,7 @@ Blanks separate tokens and belong to none; every other character belongs to exac
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
-from corpusveil.text.utf8 import decode, kind_of, lower_into
+from corpusveil.text.utf8 import Characters, decode, kind_of, lower_into
 from corpusveil.text.word_table import fetch_head, find, found, hashed, head, place
 from corpusveil.wide import SPAN, blank_bits, fetch, plain_bits, zeros_below
 
@@ -229,35 +229,43 @@ def _without(pending: Any, asked: int, first: int) -> int:
     return asked
 
 
+class TokenArrays(NamedTuple):
+    """The documents ``data[documents[d]:documents[d + 1]]`` and their tokens, as loops take them.
+
+    ``starts``, ``ends`` int32 [T] are byte positions in ``data``; ``classes`` uint8 [T]; ``ids`` int32 [T], -1 for
+    anything but a word of the vocabulary; ``offsets`` int64 [D + 1] are the first tokens of documents.
+    """
+
+    data: Any
+    documents: Any
+    starts: Any
+    ends: Any
+    classes: Any
+    ids: Any
+    offsets: Any
+
+
+class Room(NamedTuple):
+    """Where a loop works: ``folded`` uint8, twice as long as the longest document; ``pending`` int32, for its words."""
+
+    folded: Any
+    pending: Any
+
+
 @compiled
 def scan(
-    data: Any,
-    offsets: Any,
-    byte_kinds: Any,
-    kinds: Any,
-    lower: Any,
-    slots: Any,
-    heads: Any,
-    words: Any,
-    word_offsets: Any,
-    starts: Any,
-    ends: Any,
-    token_classes: Any,
-    ids: Any,
-    token_offsets: Any,
-    scratch: Any,
-    pending: Any,
-    hyphens: bool,
-    apostrophes: bool,
+    tokens: TokenArrays, characters: Characters, vocabulary: Any, room: Room, hyphens: bool, apostrophes: bool
 ) -> Any:
-    """Tokenize the documents ``data[offsets[d]:offsets[d + 1]]``; return the number of tokens.
+    """Tokenize documents; return the number of tokens.
 
-    The outputs are written in place: ``starts``, ``ends`` int32 (byte positions in ``data``), ``token_classes`` uint8,
-    ``ids`` int32 (-1 for anything but a word of the vocabulary), each as long as ``data`` at least, and
-    ``token_offsets`` int64 [documents + 1]. ``scratch`` is uint8, twice as long as the longest document, ``pending``
-    int32, with room for the words of each. ``hyphens`` says whether a hyphen between two letters joins them to a word,
-    and ``apostrophes`` whether an apostrophe does.
+    The arrays of ``tokens`` but the documents are written in place, and are as long as ``data`` at least.
+    ``vocabulary`` are the arrays of a `WordTable`. ``hyphens`` says whether a hyphen between two letters joins them to
+    a word, and ``apostrophes`` whether an apostrophe does.
     """
+    data, offsets, starts, ends, token_classes, ids, token_offsets = tokens
+    byte_kinds, kinds, lower = characters
+    slots, heads, words, word_offsets = vocabulary
+    scratch, pending = room
     n = np.int64(0)
     for document in range(offsets.size - 1):
         i = offsets[document]

@@ -15,8 +15,8 @@ from corpusveil.compiled import for_loops
 from corpusveil.errors import DataError
 from corpusveil.text import languages
 from corpusveil.text.folding import composed
-from corpusveil.text.tokenizer_loop import scan
-from corpusveil.text.utf8 import BYTE_KINDS, KINDS, LOWER
+from corpusveil.text.tokenizer_loop import Room, TokenArrays, scan
+from corpusveil.text.utf8 import CHARACTERS
 from corpusveil.text.word_table import WordTable
 
 MAX_BYTES = (1 << 31) - 64
@@ -44,6 +44,13 @@ class Tokens:
 
     def __len__(self) -> int:
         return self.starts.size
+
+    @property
+    def arrays(self) -> TokenArrays:
+        """All arrays, as loops take them."""
+        return TokenArrays(
+            self.data, self.documents, self.starts, self.ends, self.classes, self.ids, self.offsets
+        )  # fmt: skip
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Tokens:
         """Return some of the tokens; bool [T]."""
@@ -127,12 +134,12 @@ class Tokenizer:
         classes = scratch.array("classes", data.size, np.uint8)
         offsets = np.empty(documents.size, dtype=np.int64)
         longest = int(np.diff(documents).max(initial=0))
-        count = scan(
-            data, documents, BYTE_KINDS, KINDS, LOWER, *self.table.arrays,
-            starts, ends, classes, ids, offsets, scratch.array("folded", 2 * longest, np.uint8),
-            scratch.array("pending", longest // 2 + 1, np.int32), self.hyphens == "join",
-            languages.rule(self.language, "elides") is None,
-        )  # fmt: skip
+        room = Room(
+            scratch.array("folded", 2 * longest, np.uint8), scratch.array("pending", longest // 2 + 1, np.int32)
+        )
+        arrays = TokenArrays(data, documents, starts, ends, classes, ids, offsets)
+        apostrophes = languages.rule(self.language, "elides") is None
+        count = scan(arrays, CHARACTERS, self.table.arrays, room, self.hyphens == "join", apostrophes)
         ends = ends[:count]
         return Tokens(data, documents, starts[:count], ends, classes[:count], ids[:count], offsets, self.language)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -14,8 +14,17 @@ LOWER = lower_table()
 ASCII_LOWER = np.where(np.arange(256) < 128, LOWER[:256], np.arange(256)).astype(np.uint8)
 """Lower case of each byte that is an ASCII character; every other byte is itself."""
 
-BYTE_KINDS = np.concatenate([KINDS[:128] & 0x0F, np.full(128, 0x0F, dtype=np.uint8)])
-"""Kind of each ASCII character; 15 for a byte of a longer sequence."""
+
+class Characters(NamedTuple):
+    """What loops look up: the kind of each byte, uint8 [256], and of each code point, and small letters, int32."""
+
+    bytes: Any
+    kinds: Any
+    lower: Any
+
+
+CHARACTERS = Characters(np.concatenate([KINDS[:128] & 0x0F, np.full(128, 0x0F, dtype=np.uint8)]), KINDS, LOWER)
+"""The kind of a byte is that of an ASCII character; 15 for a byte of a longer sequence."""
 
 _INVALID = 0x110000
 _KIND_MASK = np.uint8(0x0F)

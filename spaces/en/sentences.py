@@ -5,18 +5,19 @@
 TEXT is the folder of which the archives were made (``make.py``). WORK keeps the output of every stage, and a stage
 whose output is there is not made again:
 
-    pieces.json    240,000 runs of one to four sentences, a quarter of them dialogues, of each source about as many
+    pieces.json    240,000 runs of one to four sentences, a quarter of them dialogues, of each source about as many; and
+                   the lines of the store (``store/*.txt``), but for 3,000, by which the recipe was chosen
     teacher.npy    what all-MiniLM-L6-v2 makes of them (``teacher.py``, in the environment of ``make space-en``)
     sentences.npy  the vectors (``corpusveil/passages/teaching.py``)
 
-Held-out text and ``LEFT_OUT``, which benchmarks release, teach nothing. The vectors are in the digest of the space:
+The lines of the store teach twice: pieces of a store rank better for texts of their kinds. Held-out text and
+``LEFT_OUT``, which benchmarks release, teach nothing. The vectors are in the digest of the space:
 after ``--install``, ``python -m spaces.en.make_store WORK`` makes the archive of the store again.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import subprocess
 from collections import defaultdict
 from pathlib import Path
@@ -37,6 +38,8 @@ from spaces.en.make import HERE, PACKAGE, documents, registers_of, shards
 LEFT_OUT = ("multidogo",)
 QUOTA, OF_DIALOGUES = 22_000, 60_000
 """Pieces of a register, and of dialogues."""
+MEASURED = 3000
+"""Lines of the store that teach nothing."""
 SHARE, BATCH = 0.6, 2000
 """The share of pieces that is kept before quotas, and the documents that are cut at once."""
 
@@ -78,6 +81,12 @@ def sampled(text: Path, tokenizer: Tokenizer) -> list[str]:
     return [chosen[row] for row in random.permutation(len(chosen))]
 
 
+def lines_of_store() -> list[str]:
+    """Return the lines of the store in a random order that is always the same, but for some."""
+    lines = [line for path in sorted((HERE / "store").glob("*.txt")) for line in path.read_text("utf-8").splitlines()]
+    return [lines[row] for row in np.random.default_rng(5).permutation(len(lines))[MEASURED:]]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("text", type=Path)
@@ -88,12 +97,14 @@ def main() -> None:
     pieces, teacher, made = (call.work / name for name in ("pieces.json", "teacher.npy", "sentences.npy"))
     space = cv.load_space(SCHEME + "en").with_sentences(None)
     if not pieces.exists():
-        pieces.write_bytes(orjson.dumps(sampled(call.text, mean_vectors(space).tokenizer)))
+        pieces.write_bytes(orjson.dumps([sampled(call.text, mean_vectors(space).tokenizer), lines_of_store()]))
     if not teacher.exists():
         python = HERE.parents[1] / ".tools/space-en/bin/python"
         subprocess.run([str(python), str(HERE / "teacher.py"), str(pieces), str(teacher)], check=True)
     if not made.exists():
-        np.save(made, taught(space, json.loads(pieces.read_bytes()), np.load(teacher).astype(np.float32)))
+        texts, lines = orjson.loads(pieces.read_bytes())
+        said = np.load(teacher).astype(np.float32)
+        np.save(made, taught(space, [*texts, *lines, *lines], np.concatenate([said, said[len(texts) :]])))
     if call.install:
         repack(PACKAGE / ARCHIVE, lambda files: with_space(files, lambda own: own.with_sentences(np.load(made))))
 

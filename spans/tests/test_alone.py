@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from corpusveil.recognizers import registry
+from corpusveil.recognizers.registry import named
 from corpusveil.spaces import load_space
 from corpusveil.text.tokens import Tokenizer, string_buffers
 
@@ -27,7 +27,7 @@ TEXT = st.builds(lambda first, end: f"{first} {end}", st.sampled_from(BEGINNINGS
 @given(texts=st.lists(TEXT, min_size=2, max_size=6))
 def test_a_text_is_read_alone_as_in_any_batch(name: str, texts: list[str]) -> None:
     space = load_space("en")
-    recognizer, tokenizer = registry.make(name, space), Tokenizer.of_words(space.vocabulary.words)
+    recognizer, tokenizer = named(name).make(space), Tokenizer.of_words(space.vocabulary.words)
 
     def found(some: list[str]) -> list[list[tuple[int, int, str]]]:
         spans = recognizer(tokenizer.tokens(*string_buffers(pa.array(some, pa.large_string()))))

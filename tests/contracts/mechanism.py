@@ -7,6 +7,7 @@ and what distance is there. A mechanism without a guarantee leaves ``distances``
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import pickle
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +24,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO, FLOOR, TOTAL
 from corpusveil.text.policy import DOCUMENT_LENGTH
 from tests.calls import refused
-from tests.contracts.poisoned import poisoned
+from tests.contracts.poisoned import poisoned, powers
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
 SAMPLES = 200_000
@@ -227,8 +228,9 @@ class MechanismContract:
         assert np.array_equal(first, again)
 
     def test_no_math_library_decides_what_is_drawn(self, largest: Case) -> None:
-        """Tables that are made where exponentials and logarithms are wrong draw the same words."""
+        """Tables that are made where exponentials and logarithms are wrong draw the same words; nothing is a power."""
         mechanism = largest.mechanism
+        assert powers(inspect.getsource(inspect.getmodule(type(mechanism)))) == []  # type: ignore[arg-type]
         ids = np.arange(5_000, dtype=np.int32) % len(mechanism.space)
         first = mechanism.privatize(ids, self.control, draws_of(ids.size))
         with poisoned():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import contextlib
 import math
 import sys
@@ -45,3 +46,27 @@ def poisoned() -> Iterator[None]:
         forget()
         yield
     forget()
+
+
+def powers(source: str) -> list[int]:
+    """Return the lines of a module with a power, but for squares and whole powers that are written there.
+
+    ``math.e**x`` is C's ``pow``, which no lint rule sees and which nobody can patch.
+    """
+    return [
+        node.lineno for node in ast.walk(ast.parse(source)) if isinstance(node, ast.expr | ast.stmt) and _is_power(node)
+    ]
+
+
+def _is_power(node: ast.AST) -> bool:
+    match node:
+        case ast.BinOp(_, ast.Pow(), ast.Constant(2)):
+            return False
+        case ast.BinOp(ast.Constant(2 | 2.0 | 10), ast.Pow(), exponent):
+            exponent = exponent.operand if isinstance(exponent, ast.UnaryOp) else exponent
+            return not (isinstance(exponent, ast.Constant) and isinstance(exponent.value, int))
+        case ast.BinOp(_, ast.Pow(), _) | ast.AugAssign(_, ast.Pow(), _) | ast.Call(ast.Name("pow" | "complex")):
+            return True
+        case ast.Attribute(_, "__pow__" | "__rpow__" | "__ipow__"):
+            return True
+    return False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +15,7 @@ from corpusveil.mechanisms import Guarantee
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.sampling.draws import MECHANISM, Draws
 from tests.contracts.mechanism import Case, MechanismContract
-from tests.contracts.poisoned import poisoned
+from tests.contracts.poisoned import poisoned, powers
 from tests.contracts.spaces import ring_distances, small_space
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
 
@@ -117,7 +118,9 @@ class RoundsUp(Broken):
     """Rounds a token's epsilon up."""
 
     def privatize(self, ids: Ids, epsilon: Any, draws: Draws) -> Ids:
-        return RingGeometric.privatize(self, ids, epsilon if np.ndim(epsilon) == 0 else epsilon * 2**0.125, draws)
+        return RingGeometric.privatize(
+            self, ids, epsilon if np.ndim(epsilon) == 0 else epsilon * 1.0905077326652577, draws
+        )
 
 
 CONTRACT = MechanismContract()
@@ -186,3 +189,13 @@ def test_no_math_library_decides_what_a_kernel_writes() -> None:
         before = cv.privatize(texts, release, ids=ids)
         with poisoned():
             assert cv.privatize(texts, release, ids=ids) == before, release
+
+
+def test_no_table_that_is_drawn_from_is_made_by_powers() -> None:
+    """Control: powers in any spelling are found; squares, and whole powers that are written, are not."""
+    for power in ("np.e**epsilon", "1.5 ** -x", "base **= 2", "pow(a, b)", "x.__pow__(y)", "2.0 ** (j / 8)", "2**0.5"):
+        assert powers(f"y = 1\n{power}") == [2], power
+    assert powers("a = 2.0**-20 * 2**64 - 10**9 + x**2\nb = f(**named)") == []
+    for room in ("mechanisms", "sampling"):
+        for path in sorted(Path(cv.__file__).with_name(room).glob("*.py")):
+            assert powers(path.read_text()) == [], path.name

@@ -234,7 +234,7 @@ RELEASES: dict[str, list[str]] = {
     "bad-rows": ["bad", "--on-bad-rows", "drop"],
     "duplicates, same noise": ["c4", "--duplicates", "same-noise", "--id", "id"],
     "duplicates, dropped": ["c4", "--duplicates", "drop", "--id", "id"],
-    "a strategy": ["c4", "--strategy", "s1", "--epsilon", "6"],
+    "a strategy": ["c4", "--strategy", "s1", "--stop-words", "keep", "--epsilon", "6"],
     "a study's settings": [
         "c4", "--mechanism", "diffractor-geometric", "--per", "token", "--case", "lower",
         *(word for name in ("unknown-words", "stop-words", "numbers", "contacts", "punctuation", "other")

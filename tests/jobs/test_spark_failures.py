@@ -45,11 +45,11 @@ def test_no_master_is_said_at_once_with_its_address(monkeypatch: pytest.MonkeyPa
 def test_a_session_that_does_not_start_names_the_cause_and_what_to_do() -> None:
     fault = "An error\n: java.lang.IllegalArgumentException: System memory 9 must be at least 471859200.\n\tat x"
     for error, cause in (("[JAVA_GATEWAY_EXITED] x", "above"), (fault, "(System memory 9 must be at least 471859200)")):
-        sentence = str(java.not_started(RuntimeError(error)))
+        sentence = str(java.failure(RuntimeError(error), started=False))
         assert cause in sentence, error
         assert "spark.driver.memory" in sentence
     fault = "An error\n: x.Y: [INVALID_EXECUTOR_MEMORY.CONFIG_MEMORY] Executor memory 9 must be at least 4.\n\tat x"
-    sentence = str(java.not_started(RuntimeError(fault)))
+    sentence = str(java.failure(RuntimeError(fault), started=False))
     assert "Executor memory 9 must be at least 4" in sentence
     assert "spark.executor.memory" in sentence
     assert "spark.driver.memory" not in sentence
@@ -93,7 +93,7 @@ def test_the_page_and_the_code_keep_credentials_out_of_event_logs() -> None:
     ],
 )
 def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
-    sentence = str(java.job_failure(error))
+    sentence = str(java.failure(error))
     assert said in sentence
     assert "private" not in sentence
 
@@ -132,4 +132,4 @@ class TestARun:
             assert finished(run) == 1
         finally:
             made.stop()
-        assert "The Java of Spark was killed or lost" in log.read_text().splitlines()[-1]
+        assert "its Java was killed or lost" in log.read_text().splitlines()[-1]

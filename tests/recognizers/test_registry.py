@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import pickle
 import re
 import sys
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from corpusveil import demo_space, registry
-from corpusveil.recognizers.registry import RECOGNIZERS, content, identity, kinds, lists, make
+from corpusveil.recognizers.registry import RECOGNIZERS, kinds, named
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space
 from corpusveil.text.folding import composed_text
@@ -56,10 +57,10 @@ def terms(tmp_path: Path) -> str:
 
 
 def test_names_make_recognizers(space: Space) -> None:
-    assert found(["call +49 30 901820"], make("rules", space)) == [[("phone", "+49 30 901820")]]
-    assert found(["Dear Anna Smith,"], make("names", space)) == [[("name", "Anna Smith")]]
-    assert identity("rules").startswith("rules/1, phonenumbers ")
-    assert identity("names") == "names/1"
+    assert found(["call +49 30 901820"], named("rules").make(space)) == [[("phone", "+49 30 901820")]]
+    assert found(["Dear Anna Smith,"], named("names").make(space)) == [[("name", "Anna Smith")]]
+    assert named("rules").identity.startswith("rules/1, phonenumbers ")
+    assert named("names").identity == "names/1"
 
 
 def test_a_function_is_a_recognizer_by_its_name_or_itself(
@@ -68,24 +69,23 @@ def test_a_function_is_a_recognizer_by_its_name_or_itself(
     (tmp_path / "own_rules.py").write_text("def f(texts):\n    return [[(0, 2, 'code')] for text in texts]\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
-    assert found(["ab c", "xyz"], make("own_rules:f", space)) == [[("code", "ab")], [("code", "xy")]]
-    assert identity("own_rules:f") == "own_rules:f"
-    assert found(["ich, Ömer, …", "", "y"], make(scripted, space)) == [[("name", "Ömer")], [], []]
-    assert identity(scripted) == f"{__name__}:scripted/7"
-    assert content(scripted) is None
+    assert found(["ab c", "xyz"], named("own_rules:f").make(space)) == [[("code", "ab")], [("code", "xy")]]
+    assert named("own_rules:f").identity == "own_rules:f"
+    assert found(["ich, Ömer, …", "", "y"], named(scripted).make(space)) == [[("name", "Ömer")], [], []]
+    assert named(scripted).identity == f"{__name__}:scripted/7"
 
 
 def test_a_name_that_is_none_is_no_file_and_the_nearest_is_told(space: Space, tmp_path: Path) -> None:
     (tmp_path / "people").write_text("Bob Smith\n")
     for name, near in (("ruels", "rules"), ("presidoi", "presidio"), ("name", "names"), ("names,rules", "terms:PATH")):
-        for call in (lambda name=name: make(name, space), lambda name=name: identity(name)):
+        for call in (lambda name=name: named(name).make(space), lambda name=name: named(name)):
             with refused("wrong-setting", name, near):
                 call()
     with contextlib.chdir(tmp_path):
         for name in ("terms:people", "./people", f"terms:{tmp_path}/people"):
-            assert found(["hi bob smith"], make(name, space)) == [[("name", "bob smith")]], name
-            assert identity(name) == "terms/1"
-            assert content(name) == b"Bob Smith\n"
+            assert found(["hi bob smith"], named(name).make(space)) == [[("name", "bob smith")]], name
+            assert named(name).identity == "terms/1"
+            assert named(name).mark == hashlib.sha256(b"Bob Smith\n").hexdigest()
 
 
 def test_a_package_adds_a_recognizer_by_an_entry_point(
@@ -102,10 +102,10 @@ def test_a_package_adds_a_recognizer_by_an_entry_point(
     group = "[corpusveil.recognizers]\nwallets = own_wallets:RECOGNIZER\nplain = own_wallets:find\n"
     (package / "entry_points.txt").write_text(group)
     monkeypatch.syspath_prepend(str(tmp_path))
-    assert (identity("wallets"), kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
-    assert (identity("plain"), kinds(["plain"])) == ("plain", None)
+    assert (named("wallets").identity, kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
+    assert (named("plain").identity, kinds(["plain"])) == ("plain", None)
     for name in ("wallets", "plain"):
-        assert found(["ab c", ""], make(name, space)) == [[("wallet", "ab")], []]
+        assert found(["ab c", ""], named(name).make(space)) == [[("wallet", "ab")], []]
 
 
 def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_quoted(
@@ -123,22 +123,22 @@ def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_q
     for name, made in (("typed", OfFunction("own", find)), ("quoting", of_text)):
         declared = Declared(lambda _, made=made: made, 1, ("hashh",))
         monkeypatch.setitem(RECOGNIZERS.entered, name, declared)
-    assert found(["xy"], make("typed", space)) == [[("hashh", "xy")]]
+    assert found(["xy"], named("typed").make(space)) == [[("hashh", "xy")]]
     with refused("wrong-setting", "typed", "it declares hashh;"):
-        found(["xy", "ab c"], make("typed", space))
+        found(["xy", "ab c"], named("typed").make(space))
     with refused("wrong-setting", "quoting") as caught:
-        found(["my canary"], make("quoting", space))
+        found(["my canary"], named("quoting").make(space))
     assert "canary" not in str(caught.value)
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:
     for name in ("no_such_module:f", "json:no_such_function", "json:__doc__"):
         with refused("wrong-setting", name):
-            make(name, space)
+            named(name).make(space)
 
 
 def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
-    recognizer = make(terms, space)
+    recognizer = named(terms).make(space)
     text = "Bob\nSMITH, bob smithson, “BOB SMITH”, FLUX ω; 田中さん; abob smith; İ bob smith"
     expected = [
         ("name", "Bob\nSMITH"), ("name", "BOB SMITH"), ("product", "FLUX ω"), ("person", "田中"), ("name", "bob smith")
@@ -150,7 +150,7 @@ def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
 
 def test_terms_are_found_however_quotes_hyphens_blanks_and_letters_are_encoded(space: Space, tmp_path: Path) -> None:
     (tmp_path / "t").write_text("Zoë O'Dell-Groß\n")
-    recognizer = make(str(tmp_path / "t"), space)
+    recognizer = named(str(tmp_path / "t")).make(space)
     for text in (
         "Zoë O’Dell-Groß", "Zoe\u0308 O'Dell-Groß", "Zoë\r\nO'Dell-Groß", "Zoë  O'Dell-Groß", "Zoë\n> > O'Dell-Groß",
         "Zoë O'Dell\u2011Groß", "Zo\u00adë O'De\u200bll-Groß", "ZOË O'DELL-GROSS", "ZOË\u202fO`DELL‐GROẞ",
@@ -166,12 +166,12 @@ def test_terms_are_found_however_quotes_hyphens_blanks_and_letters_are_encoded(s
         "Meyer": ["Meyers", "MEYER"], "Red Falcon": ["Red Falcons", "red_falcon", "Red—Falcon"], "B-12": ["b‑12"],
     }.items():  # fmt: skip
         (tmp_path / "t").write_text(f"{term}\n")
-        recognizer = make(str(tmp_path / "t"), space)
+        recognizer = named(str(tmp_path / "t")).make(space)
         assert [[span for _, span in spans] for spans in found(texts, recognizer)] == [
             [text.removesuffix("s")] for text in texts
         ]
     (tmp_path / "t").write_text("Thi\nMark\nB-12\nRed Falcon\n")
-    assert found(["This one marks b 12 red, falcon", "12-34"], make(str(tmp_path / "t"), space)) == [[], []]
+    assert found(["This one marks b 12 red, falcon", "12-34"], named(str(tmp_path / "t")).make(space)) == [[], []]
 
 
 def test_functions_get_simple_quotes_hyphens_and_blanks_and_their_places_are_those_of_the_text(space: Space) -> None:
@@ -180,18 +180,17 @@ def test_functions_get_simple_quotes_hyphens_and_blanks_and_their_places_are_tho
 
     ids.version = "1"  # type: ignore[attr-defined]
     texts = ["é A-1 'b'", "é A‑1\xa0’b’ 😀", "é \u200bA\u00ad-1 'b'"]
-    assert found(texts, make(ids, space)) == [[("id", "A-1 'b'")], [("id", "A‑1\xa0’b’")], [("id", "A-1 'b'")]]
+    assert found(texts, named(ids).make(space)) == [[("id", "A-1 'b'")], [("id", "A‑1\xa0’b’")], [("id", "A-1 'b'")]]
 
 
 def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
     (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\tb c\r\n".encode())
-    assert found(["a b c"], make(str(tmp_path / "t"), space)) == [[("name", "a b"), ("name", "b c")]]
+    assert found(["a b c"], named(str(tmp_path / "t")).make(space)) == [[("name", "a b"), ("name", "b c")]]
 
 
 def test_a_file_of_terms_is_told_apart_by_its_content_and_not_by_its_name(terms: str) -> None:
-    assert identity(terms) == "terms/1"
-    assert content(terms) == TERMS.encode()
-    assert content("names") is None
+    assert named(terms).identity == "terms/1"
+    assert named(terms).mark == hashlib.sha256(TERMS.encode()).hexdigest()
 
 
 @pytest.mark.parametrize("row", [b"Secret Kind\tBob", b"name\t", b"\tBob", b"\xffBob", b"\xc2\xad\xe2\x80\x8b"])
@@ -199,23 +198,23 @@ def test_a_row_that_cannot_be_used_is_named_and_not_quoted(space: Space, tmp_pat
     path = tmp_path / "terms"
     path.write_bytes(b"Alice\n" + row + b"\n")
     with refused("unsuitable-data", path, "row 2") as error:
-        make(str(path), space)
+        named(str(path)).make(space)
     assert not any(word in str(error.value) for word in ("Bob", "Alice", "Secret"))
 
 
 def test_no_file_and_no_terms_are_refused(space: Space, tmp_path: Path) -> None:
     with refused("missing-file", "none.txt"):
-        make(str(tmp_path / "none.txt"), space)
+        named(str(tmp_path / "none.txt")).make(space)
     (tmp_path / "empty").write_text("\n\n")
     with refused("unsuitable-data", "empty"):
-        make(str(tmp_path / "empty"), space)
+        named(str(tmp_path / "empty")).make(space)
 
 
 def test_a_finder_that_is_not_installed_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "points", lambda _: {})
     for name in ("rules", "names", "presidio"):
         with refused("missing-package", name, "pip install 'corpusveil[spans]'"):
-            identity(name)
+            named(name)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +226,7 @@ def test_a_missing_package_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, module, None)
     with refused("missing-package", "pip install", package):
-        make(terms if name == "T" else name, space)
+        named(terms if name == "T" else name).make(space)
 
 
 OTHER_FORMS = (
@@ -252,6 +251,6 @@ def test_a_column_of_names_before_the_tab_is_no_list_of_kinds(tmp_path: Path) ->
     with refused("unsuitable-data", "terms.txt", "21"):
         ListedTerms.of_bytes(lines.replace("login", "user").encode(), "terms.txt")
     (tmp_path / "terms.txt").write_text("person\tAda Quinn\nplace\tNowhere\nAda\n")
-    (said,) = lists(["rules", f"terms:{tmp_path}/terms.txt"])
+    said = named(f"terms:{tmp_path}/terms.txt").said
     assert "3 terms" in said
     assert "name, person, place" in said

@@ -17,6 +17,7 @@ from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.policy import ALL_ROLES, MASKS, POLICIES, ROLE_NAMES, TextPolicy
 from corpusveil.text.text_writer import (
     NO_SPAN_TEXTS,
+    Decided,
     assign_roles,
     enter,
     output_bound,
@@ -24,7 +25,7 @@ from corpusveil.text.text_writer import (
     write_text,
 )
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.text.utf8 import CHARACTERS
 from tests.calls import refused
 
 VOCABULARY = ["river", "the", "élan"]
@@ -51,9 +52,8 @@ def write(texts: list[str], **fields: Any) -> list[str]:
     out = np.zeros(bound + 1000, dtype=np.uint8)
     offsets = np.empty(len(texts) + 1, dtype=np.int64)
     written = write_text(
-        tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, roles, actions, drawn,
-        wording.words, wording.offsets, wording.records, len(VOCABULARY), wording.masks, wording.mask_offsets,
-        keep, lower, KINDS, LOWER, out, offsets, NO_SPAN_TEXTS.text, NO_SPAN_TEXTS.offsets,
+        tokens.arrays, Decided(roles, actions, drawn), wording, len(VOCABULARY), NO_SPAN_TEXTS, CHARACTERS, keep,
+        lower, out, offsets,
     )  # fmt: skip
     assert offsets[-1] <= bound
     assert not out[bound:].any()

@@ -121,7 +121,7 @@ def test_the_table_is_part_of_the_release() -> None:
 
 
 @pytest.mark.parametrize(("name", "plain"), [
-    ("s1", ["--allocation", "word-share", "--stop-words", "keep"]),
+    ("s1", ["--allocation", "word-share"]),
     ("s2", ["--allocation", "word-share", "--tokenizer", "gst"]), ("s3", ["--tokenizer", "gst"]),
     ("s4", ["--tokenizer", "mst"]),
 ])  # fmt: skip

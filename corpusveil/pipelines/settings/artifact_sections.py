@@ -127,7 +127,8 @@ class StoreSettings(Section):
         "package of the space left out.", None, path=True, metavar="FILE")
     encoder: str | None = key(
         "A sentence encoder, by its name among the entry points corpusveil.encoders. Default: sums of the word vectors "
-        "of the space.", None, metavar="NAME")
+        "of the space. A store that was made by one is used only with its name, since it reads the texts.", None,
+        metavar="NAME", group="Rarely used")
     refuse: list[str] = key(
         "Leave out passages in which this recognizer finds a span; names are those of {spans.find}. Repeatable.", [],
         metavar="NAME")

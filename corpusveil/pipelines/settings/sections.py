@@ -108,8 +108,8 @@ class BudgetSettings(Section):
         "How the budget of a document is divided: equally among the tokens that are replaced (uniform), or among all "
         "its words (word-share).", "uniform", group="Rarely used")
     strategy: str | None = key(
-        "A strategy of the collocation study: sets {budget.per}, {budget.allocation}, {text.tokenizer} and, for s1, "
-        "{text.stop_words}.", None, metavar="NAME", choices="corpusveil.choices:STRATEGIES", group="Rarely used")
+        "A strategy of the collocation study: sets {budget.per}, {budget.allocation} and {text.tokenizer}.", None,
+        metavar="NAME", choices="corpusveil.choices:STRATEGIES", group="Rarely used")
 
 
 class TextSettings(Section):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
@@ -24,6 +24,16 @@ if TYPE_CHECKING:
     from corpusveil.passages.store import Store
     from corpusveil.sampling.keys import Key
     from corpusveil.spaces import Space
+
+
+MAKE_KEY = "cv.Key.load(PATH), of a file that 'corpusveil key new PATH' makes"
+
+
+def check_parts(release: AnyRelease, parts: Mapping[str, tuple[Any, str]]) -> None:
+    """Raise UserError for a part of another type than is given here, with how to make one."""
+    for name, (kind, make) in parts.items():
+        if not isinstance(value := getattr(release, name), kind):
+            raise of_other_type(name, value, make)
 
 
 @dataclass(frozen=True, slots=True, repr=False)

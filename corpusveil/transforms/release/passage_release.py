@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES
 from corpusveil.display import Card, rounded_up
-from corpusveil.errors import SettingError, not_a_choice, of_other_type
+from corpusveil.errors import SettingError, not_a_choice
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
@@ -24,7 +24,7 @@ from corpusveil.passages.pieces import PERS, Per
 from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
 from corpusveil.transforms.release.promises import (
     AUTHORS,
     OF_PASSAGES,
@@ -62,12 +62,9 @@ class PassageRelease(AnyRelease):
     counted: ClassVar[Literal["piece"]] = "piece"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.mechanism, PassageExchange):
-            raise of_other_type("mechanism", self.mechanism, "cv.PassageExchange(cv.load_store(URL))")
-        if not isinstance(self.key, Key):
-            raise SettingError(
-                "key: this is no key; give cv.Key.load(PATH), of a file that 'corpusveil key new' makes."
-            )
+        check_parts(
+            self, {"mechanism": (PassageExchange, "cv.PassageExchange(cv.load_store(URL))"), "key": (Key, MAKE_KEY)}
+        )
         object.__setattr__(self, "epsilon", check_epsilon(self.epsilon))
         for name, value, choices in (("per", self.per, PERS), ("duplicates", self.duplicates, DUPLICATES)):
             if value not in choices:

@@ -19,23 +19,34 @@ from corpusveil.display import Card
 from corpusveil.errors import (
     SettingError,
     not_a_choice,
-    of_other_type,
 )
-from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel, span_marks
+from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel
 from corpusveil.mechanisms import Guarantee, Mechanism
-from corpusveil.recognizers.registry import identity, kinds, lists
+from corpusveil.recognizers.registry import kinds
+from corpusveil.recognizers.registry import named as recognizer_of
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
 from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, in_brief
 
 EXAMPLE_LENGTHS = (10, 100, 1000)
 """The replaced words of documents for which a law is shown."""
+
+_PARTS: Mapping[str, tuple[Any, str]] = {
+    "mechanism": (Mechanism, "cv.mechanism(NAME, space), or a class such as cv.RingGeometric(space)"),
+    "budget": (Budget, "cv.Budget(1.0), or cv.Budget(10, per='document')"),
+    "policy": (TextPolicy, "cv.TextPolicy()"),
+    "key": (Key, MAKE_KEY),
+    "collocations": ((Collocations, NoneType), "the table, cv.load_collocations(URL)"),
+    "spans": ((SpanPolicy, NoneType), "cv.SpanPolicy(find=['rules', 'names'])"),
+    "risk": ((EpsilonAtRisk, NoneType), "the risk of a release that cv.release(risk=0.5, key=key) returns"),
+}
+"""The types of the parts of a release, and how to make each."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +78,7 @@ class Release(AnyRelease):
     """The risk that chose epsilon, if any (``epsilon_at``): for the manifest, and in no digest."""
 
     def __post_init__(self) -> None:
-        self._check_types()
+        check_parts(self, _PARTS)
         if not self.mechanism.private and not self.accept_no_guarantee:
             raise SettingError(
                 f"{self.mechanism.name} has no guarantee; choose another mechanism, or accept that with "
@@ -107,38 +118,19 @@ class Release(AnyRelease):
                 "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
                 "or choose it for these, with cv.release(risk=…, key=key)."
             )
-        self._check_spans()
+        found = [] if self.spans is None else [recognizer_of(name).mark for name in self.spans.find]
+        object.__setattr__(self, "span_marks", tuple(found))
+        if self.spans is not None:
+            self._check_spans(self.spans)
         if self.collocations is not None:
             self.collocations.require_some_in(self.mechanism.space.vocabulary)
 
-    def _check_types(self) -> None:
-        """Raise UserError for a part of another type, with how to make one."""
-        for name, kind, make in (
-            ("mechanism", Mechanism, "cv.mechanism(NAME, space), or a class such as cv.RingGeometric(space)"),
-            ("budget", Budget, "cv.Budget(1.0), or cv.Budget(10, per='document')"),
-            ("policy", TextPolicy, "cv.TextPolicy()"),
-            ("key", Key, "cv.Key.load(PATH), of a file that 'corpusveil key new PATH' makes"),
-        ):
-            value = getattr(self, name)
-            if not isinstance(value, kind):
-                given = "this is missing" if value is None else f"this is of type {type(value).__name__}"
-                raise SettingError(f"{name}: {given}; give {make}.")
-        if not isinstance(self.collocations, (Collocations, NoneType)):
-            raise of_other_type("collocations", self.collocations, "the table, cv.load_collocations(URL)")
-        if not isinstance(self.spans, (SpanPolicy, NoneType)):
-            raise of_other_type("spans", self.spans, "cv.SpanPolicy(find=['rules', 'names'])")
-        if not isinstance(self.risk, (EpsilonAtRisk, NoneType)):
-            raise of_other_type("risk", self.risk, "the risk of a release that cv.release(risk=0.5, key=key) returns")
-
-    def _check_spans(self) -> None:
-        """Raise UserError for spans that nothing finds."""
-        object.__setattr__(self, "span_marks", () if self.spans is None else span_marks(self.spans))
-        known = None if self.spans is None else kinds(self.spans.find)
-        if self.spans is not None and known is not None:
-            for kind in {kind for kind, _ in self.spans.pairs} - known - {OTHERS}:
+    def _check_spans(self, policy: SpanPolicy) -> None:
+        """Raise UserError for spans that nothing finds, or that recognizers cannot see."""
+        if (known := kinds(policy.find)) is not None:
+            for kind in {kind for kind, _ in policy.pairs} - known - {OTHERS}:
                 raise SettingError(f"treat: {kind}: nothing finds spans of this kind; name {', '.join(sorted(known))}.")
-        language = self.policy.language
-        if self.spans is not None and rule(language, "dotless_i"):
+        if rule(language := self.policy.language, "dotless_i"):
             raise SettingError(
                 f"language {language}: recognizers would see other letters than the text has; leave spans out."
             )
@@ -158,7 +150,7 @@ class Release(AnyRelease):
 
     def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
         """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
-        secret, named = self.key.derive("terms", b"", 32), [identity(name) for name in policy.find]
+        secret, named = self.key.derive("terms", b"", 32), [recognizer_of(name).identity for name in policy.find]
         return {
             "find": [
                 mark if mark == name else hashlib.blake2b(mark.encode(), digest_size=16, key=secret).hexdigest()
@@ -201,7 +193,8 @@ class Release(AnyRelease):
 
     def remarks(self) -> list[str]:
         risks = [] if self.risk is None else [self.risk.sentence()]
-        return [*risks, *([] if self.spans is None else lists(self.spans.find))]
+        lists = [] if self.spans is None else [recognizer_of(name).said for name in self.spans.find]
+        return [*risks, *filter(None, lists)]
 
     def spending(self) -> dict[str, Any]:
         """Return what an entry of a ledger says of this release: mechanism, space and budget."""

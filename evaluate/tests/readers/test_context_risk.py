@@ -6,6 +6,8 @@ Content risk is that of brute force; whose words count is public; kept stop word
 from __future__ import annotations
 
 import itertools
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,9 +16,11 @@ import pytest
 import corpusveil as cv
 from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.spaces import Space
+from corpusveil.spaces.risk_table import RiskTable
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.policy import DEFAULT
+from corpusveil_evaluate.readers import risk_table
 from corpusveil_evaluate.readers.ngrams.context_risk import (
     MOST_ERROR,
     TextShares,
@@ -26,11 +30,11 @@ from corpusveil_evaluate.readers.ngrams.context_risk import (
     share_of,
 )
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
-from corpusveil_evaluate.readers.ngrams.word_risk import prior_of, word_risk
+from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS, prior_of, word_risk
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import WORDS as SAID
 from evaluate.tests.readers.random_texts import corpus
-from tests.calls import refused
+from tests.calls import fails, refused, succeeds
 
 KEY = cv.Key(bytes(range(32)))
 TEXTS = corpus(4000, 2, 40)
@@ -93,6 +97,40 @@ class TestFromContext:
     def test_a_model_of_other_words_is_refused(self, model: LanguageModel) -> None:
         with refused("unsuitable-data"):
             context_risk(cv.RingGeometric(space_of([f"other{i}" for i in "abcdef"])), 1.0, model, texts=TEXTS)
+
+
+def test_the_command_writes_a_table_that_privatize_reads(
+    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From public text to ``--risk``: mechanism, epsilons, shares, errors, reader and text; what the law denies is not
+    read, though its digest is right.
+    """
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(risk_table, "EPSILONS", (0.25, 2.0, 16.0))
+    for name, texts in (("counted", corpus(800, 1, 40)), ("read", TEXTS)):
+        Path(f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+    space.save("bare")
+    succeeds("count", "counted.jsonl", "--output", "counts", "--min-count", "1")
+    succeeds("evaluate", "model", "--counts", "counts", "--output", "model")
+    asked = ["evaluate", "risk", "--space", "bare", "--model", "model"]
+    fails([*asked, "--output", "none"], "wrong-setting", "sample")
+    assert "sha256" in succeeds(*asked, "--text", "read.jsonl", "--output", "made").out
+    made = cv.load_space("made")
+    (table,) = RiskTable.read(made.risk).recovered  # type: ignore[union-attr]
+    law = cv.RingGeometric(made)
+    assert (table.mechanism, table.parameters, table.stop_words) == (law.name, law.parameters(), "privatize")
+    assert (table.reader, table.text[:35]) == (TRIGRAMS, "public text that was given (sha256 ")
+    assert [epsilon for epsilon, *_ in table.points] == [0.25, 2.0, 16.0]
+    for (epsilon, share, error), more in zip(table.points, (*table.points[1:], (99, 1.0, 0.0)), strict=True):
+        assert law.retention(epsilon) <= share <= more[1]
+        assert 0 <= error <= MOST_ERROR
+    call = ["privatize", "read.jsonl", "--mechanism", law.name, "--risk", "0.9", "--test-key"]
+    succeeds(*call, "--space", "made", "--output", "out")
+    (of,) = json.loads(Path("out/manifest.json").read_text())["risk"]["recovered"]
+    assert of[2:] == [table.reader, table.text]
+    forged = table.model_copy(update={"points": [*table.points[:2], (16.0, law.retention(16.0) - 0.01, 0.0)]})
+    made.with_risk(RiskTable(recovered=[forged])).save("forged")
+    fails([*call, "--space", "forged", "--output", "none"], "damaged-artifact", "16", "unchanged")
 
 
 SIZE = 5

@@ -30,9 +30,17 @@ from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.languages import rule
 from corpusveil.text.policy import ALL_ROLES, MASKS, TextPolicy
 from corpusveil.text.sentences import ends_and_crossed
-from corpusveil.text.text_writer import NO_SPAN_TEXTS, ROLES_OF_CLASSES, assign_roles, enter, output_bound, write_text
+from corpusveil.text.text_writer import (
+    NO_SPAN_TEXTS,
+    ROLES_OF_CLASSES,
+    Decided,
+    assign_roles,
+    enter,
+    output_bound,
+    write_text,
+)
 from corpusveil.text.tokens import Tokens, string_buffers
-from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.text.utf8 import CHARACTERS
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates, changes_of, public_shares, spoken_of
 from corpusveil_evaluate.readers.ngrams.lattice import search_runs
 from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST, Room, Spoken, room
@@ -221,9 +229,8 @@ class Denoiser:
         offsets = np.empty(tokens.documents.size, np.int64)
         forms = len(self.mechanism.space) if self.policy.case == "restore" else 0  # words between case forms
         write_text(
-            tokens.data, tokens.documents, tokens.starts, tokens.ends, tokens.offsets, role, actions, guessed,
-            wording.words, wording.offsets, wording.records, forms, wording.masks, wording.mask_offsets, True, False,
-            KINDS, LOWER, out, offsets, NO_SPAN_TEXTS.text, NO_SPAN_TEXTS.offsets,
+            tokens.arrays, Decided(role, actions, guessed), wording, forms, NO_SPAN_TEXTS, CHARACTERS, True, False, out,
+            offsets,
         )  # fmt: skip
         return out[: offsets[-1]], np.diff(offsets)
 
