@@ -16,10 +16,10 @@ from corpusveil.pipelines.settings.toml import value_of
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 _KINDS = {
     float: "number",
-    int: "whole number",
-    bool: "true, false",
+    int: "integer",
+    bool: "boolean",
     list[str]: "texts",
-    list[int]: "whole numbers",
+    list[int]: "integers",
     list[float]: "numbers",
 }
 _BOUNDS = {"gt": "> ", "ge": "≥ ", "lt": "< ", "le": "≤ "}

@@ -206,7 +206,7 @@ def messages() -> Iterator[tuple[str, str]]:
     for path in {*(ROOT / "corpusveil").rglob("*.py")} - {ROOT / "corpusveil" / "recognizers" / "cues.py"}:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub("``[^`]*``|licence!", "", node.value)
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub(r"(?m)``[^`]*``|licence!|^ *(?:>>>|\.\.\.) .*$", "", node.value)
 
 
 def test_one_spelling_the_american_in_docstrings_messages_and_pages() -> None:
