@@ -30,6 +30,7 @@ WORST = re.compile(
     r"\bbehind\b|(?<![Tt]here )\b(?:is|are) none\b(?! of)|\b[Ss]o many\b(?! that)|(?<![\w.)\]}])\.\d+ ?%"
 )
 """Write after; is not one, or is ignored; ``n``, or this number of; 0.4%."""
+CODE = re.compile(r"(?m)``[^`]*``|licence!|^ *(?:>>>|\.\.\.) .*$")
 BRITISH = re.compile(
     r"(?<![-\w`])(?:artefact(?!Error)|behaviour|(?:dis)?colour|favour|honour|neighbour|centre[ds]?\b|grey\b|"
     r"licences?\b(?![:,)] )|"
@@ -187,8 +188,7 @@ def prose() -> Iterator[tuple[str, str]]:
                 and isinstance(node.value, ast.Constant)
                 and isinstance(node.value.value, str)
             ):
-                code = r"(?m)``[^`]*``|^ *(?:>>>|\.\.\.) .*$"
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub(code, "", node.value.value)
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", CODE.sub("", node.value.value)
     for path in [*(ROOT / "docs").rglob("*.md"), *ROOT.glob("*.md")]:
         if path.name != "CHANGELOG.md":  # which is history
             yield path.name, re.sub(r"^```.*?^```$|`[^`\n]*`", "", path.read_text(), flags=re.MULTILINE | re.DOTALL)
@@ -206,7 +206,7 @@ def messages() -> Iterator[tuple[str, str]]:
     for path in {*(ROOT / "corpusveil").rglob("*.py")} - {ROOT / "corpusveil" / "recognizers" / "cues.py"}:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-                yield f"{path.relative_to(ROOT)}:{node.lineno}", re.sub(r"(?m)``[^`]*``|licence!|^ *(?:>>>|\.\.\.) .*$", "", node.value)
+                yield f"{path.relative_to(ROOT)}:{node.lineno}", CODE.sub("", node.value)
 
 
 def test_one_spelling_the_american_in_docstrings_messages_and_pages() -> None:

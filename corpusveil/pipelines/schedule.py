@@ -313,7 +313,7 @@ def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
     records = Records(files.absolute(records_of(needed(document.settings.output, "output"))))
     records.close()
     held = lease.take(records.address(lease.FOLDER))
-    if isinstance(held, lease.Busy):
+    if isinstance(held, str):
         watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
         return 0
     with held:

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import AddressError, file_in_the_way, not_writable, of_other_type
+from corpusveil.errors import AddressError, of_other_type
 from corpusveil.storage import disk, failures
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
@@ -143,47 +143,39 @@ def listing(url: str, *, folders: bool = False) -> list[str]:
 
     With ``folders``, return those of everything in it.
     """
-    fs, path = resolve(url)
-    fs.invalidate_cache()
-    with failing(url, "listed"):
-        try:
-            entries = fs.ls(path, detail=True)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            if failures.names_no_bucket(error):
-                raise
-            return []
-        if "abfs" in protocols(fs) and [item["name"] for item in entries] == [path]:
-            entries = _beside_marker(fs, path)
+    entries = _entries(url)
     if folders:
-        own = path.rstrip("/").rsplit("/", 1)[-1]
+        own = posixpath.basename(resolve(url)[1].rstrip("/"))
         inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
         return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own])
-    names = (entry["name"].rsplit("/", 1)[-1] for entry in entries if entry["type"] == "file")
-    return sorted(filter(None, names))  # consoles of object stores mark a folder by an object without a name
+    return sorted(_sizes(entries))
 
 
 def sizes(url: str) -> dict[str, int]:
     """Return the sizes of the plain files directly in the folder ``url`` by their names; none, no folder: {}."""
+    return _sizes(_entries(url))
+
+
+def _sizes(entries: list[dict[str, Any]]) -> dict[str, int]:
+    there = {posixpath.basename(each["name"]): int(each["size"] or 0) for each in entries if each["type"] == "file"}
+    return {name: size for name, size in there.items() if name}  # consoles mark a folder by an object without a name
+
+
+def _entries(url: str) -> list[dict[str, Any]]:
     fs, path = resolve(url)
     fs.invalidate_cache()
     with failing(url, "listed"):
         try:
-            entries = fs.ls(path, detail=True)
+            entries: list[dict[str, Any]] = fs.ls(path, detail=True)
         except (FileNotFoundError, NotADirectoryError) as error:
             if failures.names_no_bucket(error):
                 raise
-            return {}
-    return {posixpath.basename(entry["name"]): int(entry["size"] or 0) for entry in entries if entry["type"] == "file"}
-
-
-def _beside_marker(fs: Any, path: str) -> list[dict[str, Any]]:
-    """Return what lies directly in a folder of Azure that has an object in its own name; adlfs lists only that one."""
-    entries = fs.find(path, detail=True, withdirs=True)
-    return (
-        [entry for entry in entries.values() if posixpath.dirname(entry["name"]) == path]
-        if isinstance(entries, dict)
-        else []
-    )
+            return []
+        if "abfs" in protocols(fs) and [entry["name"] for entry in entries] == [path]:
+            # adlfs lists only an object in the folder's own name, if there is one.
+            below = fs.find(path, detail=True, withdirs=True).values()
+            return [entry for entry in below if posixpath.dirname(entry["name"]) == path]
+    return entries
 
 
 def refuse_hub(url: str) -> None:
@@ -277,20 +269,6 @@ def refuse_links(*urls: str) -> None:
                 f"{path}: this is a symbolic link, which is not followed; replace it by a folder, or choose "
                 "another path."
             )
-
-
-def check_folder(url: str) -> None:
-    """Raise UserError where a local folder can't be made or written to; nothing is made."""
-    fs, path = resolve(url)
-    if not isinstance(fs, LocalFileSystem):
-        return
-    at = os.path.abspath(path)
-    while not os.path.lexists(at):
-        at = os.path.dirname(at)
-    if not os.path.isdir(at):
-        raise file_in_the_way(at)
-    if not os.access(at, os.W_OK | os.X_OK):
-        raise not_writable(at)
 
 
 def write_bytes(url: str, data: bytes, *, private: bool = False) -> None:

@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
+import contextlib
 import fnmatch
 import glob
 import os
 import posixpath
 import re
-from collections.abc import Iterable, Iterator, Sequence
+import stat
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
-from fsspec.utils import glob_translate
 
-from corpusveil.errors import AddressError, DataError, MissingError, SettingError
+from corpusveil.errors import AddressError, DataError, MissingError, SettingError, UserError
 from corpusveil.storage import failures, files, formats
 from corpusveil.storage.failures import failing
-from corpusveil.storage.remote import protocols
+from corpusveil.storage.remote import protocols, shown_whole
 
 Address: TypeAlias = str | os.PathLike[str]
 """A path or any fsspec URL, as Python callers give it."""
 Listed = dict[str, Any]
+Parts = tuple[str, ...]
 _LISTED_WHOLE = {"s3", "gs", "abfs"}
 """Stores that list everything below a folder in pages, instead of one folder after the other."""
+_LOGS = ("_spark_metadata", "_delta_log", ".hoodie", "metadata")
+"""The folders in which a stream of Spark, Delta, Hudi and Iceberg say which files count; all but the first: Parquet."""
+_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +36,7 @@ class InputShard:
     """One input file: its address, its path relative to the common root of all inputs, and its size in bytes.
 
     ``stamp`` is the store's description of the file that changes when the file is written again, and ``modified`` the
-    time of the last write, in seconds since the epoch, by the clock of the store. ``is_link`` says whether it is
-    somewhere else on the disk.
+    time of the last write, in seconds since the epoch, by the clock of the store.
     """
 
     url: str
@@ -41,12 +44,6 @@ class InputShard:
     size: int
     stamp: str = ""
     modified: float | None = field(default=None, compare=False)
-    is_link: bool = field(default=False, compare=False)
-
-
-NO_MATCH = "this matches no file"
-_LAKE = re.compile(r"(?:.*/)?(?:_delta_log|\.hoodie|metadata/[^/]*\.metadata\.json)(?:/.*)?")
-"""What lies in a table of Delta, Hudi or Iceberg beside its data."""
 
 
 def addresses(given: Address | Sequence[Address]) -> list[str]:
@@ -56,46 +53,42 @@ def addresses(given: Address | Sequence[Address]) -> list[str]:
 
 
 def find_shards(
-    inputs: Sequence[str], root: str | None = None, *, form: str = "", aliens: list[str] | None = None
-) -> list[InputShard]:
+    inputs: Sequence[str], root: str | None = None, *, form: str = "", aliens: list[str] | None = None,
+    hidden: set[str] | None = None,
+) -> list[InputShard]:  # fmt: skip
     """Return the files that the inputs name, sorted by relative path, each once.
 
     Paths are relative to ``root``, or without it to the lowest folder that contains all files.
 
-    A folder means every file below it that is not hidden; links to files are followed, because caches of data sets
-    consist of them. A listing is complete or an error: a folder that cannot be listed, a link to a folder and one that
-    leads nowhere are never left out. Raises UserError if nothing matches, if a file's format is unknown, or if the
-    files have different formats or stores; WorkError if a store cannot be listed.
+    A folder means every file below it, except for names that begin with a dot or an underscore, which have to be named;
+    those that are not read are added to ``hidden``. Links to files are followed, because caches of data sets consist of
+    them. A listing is complete or an error: a folder that cannot be listed, a link to a folder, one that leads nowhere,
+    and a pipe are never left out. Raises UserError if nothing matches, if a file's format is unknown, if the files have
+    different formats or stores, if two are one file under two names, and for a table whose log says which of its files
+    count; WorkError if a store cannot be listed.
 
-    With ``aliens``, a link that is not followed, a file or folder without the right to read it, and a file that cannot
-    be read together with those of a ``form``, by default that of most, add a sentence there instead of an error.
+    With ``aliens``, files that cannot be read, or not together with those of a ``form``, by default that of most, add a
+    sentence there instead of an error.
     """
     if not inputs:
         raise SettingError("There is no input; name files, folders or globs.")
+    walk = _Walk(aliens, set() if hidden is None else hidden)
     entries: dict[str, Listed] = {}
     stores: dict[str, str] = {}
     for pattern in inputs:
-        matches = _expand(pattern, aliens)
+        matches = walk.expand(pattern)
         stores.setdefault(min(protocols(files.resolve(pattern)[0])), pattern)
         if not matches:
-            raise MissingError(f"{pattern}: {NO_MATCH}; name existing files, a folder or a glob in quotes.")
+            but = f", but {min(walk.hidden)}, which has to be named" if walk.hidden else ""
+            raise MissingError(
+                f"{pattern}: this matches no file{but}; name existing files, a folder or a glob in quotes."
+            )
         entries.update(matches)
     if len(stores) > 1:
         named, other = list(stores.values())[:2]
         raise DataError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
-    if aliens is not None:
-        odd = _of_other_form(entries, form)
-        entries = {url: entry for url, entry in entries.items() if url not in odd}
-        aliens += sorted(odd.values())
-    by_form: dict[str, str] = {}
-    for url in entries:
-        by_form.setdefault(formats.form_of(url), url)
-    if len(by_form) > 1:
-        (first, named), (second, other) = list(by_form.items())[:2]
-        raise DataError(
-            f"The input mixes formats ({named} is {first}, {other} is {second}); run each format separately, for "
-            "instance with a glob."
-        )
+    walk.refuse_tables(is_parquet=any(url.endswith(".parquet") for url in entries))
+    entries = walk.of_one_form(walk.each_once(entries), form)
     paths = [_path(url) for url in entries]
     if root is None:
         base = posixpath.commonpath({posixpath.dirname(path) for path in paths})
@@ -103,37 +96,197 @@ def find_shards(
         base = _root(root, list(entries))
     shards = [
         InputShard(
-            url, posixpath.relpath(path, base or "."), int(entry["size"] or 0), _stamp(entry), files.written(entry),
-            bool(entry.get("islink")),
+            url, posixpath.relpath(path, base or "."), int(entry["size"] or 0), _stamp(entry), files.written(entry)
         )
         for path, (url, entry) in zip(paths, entries.items(), strict=True)
     ]  # fmt: skip
     return sorted(shards, key=lambda shard: shard.relative)
 
 
-def _of_other_form(entries: Iterable[str], form: str) -> dict[str, str]:
-    """Return sentences about the files that are not of a form, or that of most; none if no file has a form."""
-    odd, by_form = dict[str, str](), dict[str, list[str]]()
-    for url in entries:
+@dataclass(slots=True)
+class _Walk:
+    """One walk over all inputs: what it leaves out, and the folders that may have the log of a table."""
+
+    aliens: list[str] | None
+    hidden: set[str]
+    suspects: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    """By folder, the address that led to it, and its store."""
+
+    def expand(self, pattern: str) -> dict[str, Listed]:
+        """Return the files that an address names, by their own addresses."""
+        fs, path = files.resolve(pattern)
+        there = files.info(pattern)
+        is_local = isinstance(fs, LocalFileSystem)
+        with failing(pattern, "listed"):
+            marks_folder = there is not None and pattern.endswith("/") and not there["size"]
+            if there is not None and there["type"] != "directory" and not marks_folder:
+                root, entries = posixpath.dirname(path), [there] if self._is_fit(fs, there, {()}) else []
+            else:
+                root, parts = (path, ("**", "*")) if there is not None else _parts(fs, path)
+                entries = list(self._below(fs, root, parts, pattern)) if parts else []
+            if not entries and not is_local:
+                _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
+        folders = {root} if shown_whole(fs) else set()
+        if is_local:
+            folders = {posixpath.dirname(entry["name"]) for entry in entries}
+            folders |= {os.path.realpath(folder) for folder in folders}
+            folders |= {os.path.dirname(os.path.realpath(each["name"])) for each in entries if each.get("islink")}
+        for folder in folders:
+            above = folder
+            while above and above not in self.suspects:
+                self.suspects[above] = pattern, fs
+                above = posixpath.dirname(above)
+        return {_address(pattern, fs, entry["name"]): entry for entry in entries}
+
+    def refuse_tables(self, *, is_parquet: bool) -> None:
+        """Raise DataError if a folder, or one above it, has the log of a table."""
+        for folder, (pattern, fs) in self.suspects.items():
+            with contextlib.suppress(AddressError), failing(pattern, "listed"):  # above what this user may read
+                if any(_has_log(fs, folder, name) for name in _LOGS[: None if is_parquet else 1]):
+                    raise DataError(
+                        f"{pattern}: this is of a table of Delta, Iceberg or Hudi, or of a stream of Spark, in whose "
+                        "folder there can be files of deleted and replaced rows; write its present rows into another "
+                        "folder by DuckDB, Spark or Polars."
+                    )
+
+    def each_once(self, entries: dict[str, Listed]) -> dict[str, Listed]:
+        """Return the files each once. Raises AddressError for a second name of one, such as a link."""
+        names: dict[object, str] = {}
+        once: dict[str, Listed] = {}
+        for url, entry in sorted(entries.items()):
+            try:
+                other = names.setdefault(_identity(url), url)
+            except AddressError as error:
+                self._leave_out(error)
+                continue
+            if other == url:
+                once[url] = entry
+            elif _path(other) != _path(url):
+                once.pop(other, None)
+                why = f"{url}: this is the same file as {other}, and would be drawn twice; name or keep one of them."
+                self._leave_out(AddressError(why))
+        return once
+
+    def of_one_form(self, entries: dict[str, Listed], form: str) -> dict[str, Listed]:
+        """Return the files that can be read, and together: those of a form, or if there are none, of that of most."""
+        by_form: dict[str, list[str]] = {}
+        for url in entries:
+            try:
+                by_form.setdefault(formats.form_of(url), []).append(url)
+            except DataError as error:
+                self._leave_out(error)
+        if not by_form:
+            raise DataError((self.aliens or [""])[0])
+        mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
+        for other in sorted(by_form.keys() - {mine}):
+            for url in by_form[other]:
+                why = (
+                    f"this file is {other}, and {by_form[mine][0]} is {mine}; name one format, for instance by a glob."
+                )
+                self._leave_out(DataError(f"{url}: {why}"))
+        return {url: entries[url] for url in by_form[mine]}
+
+    def _below(self, fs: Any, root: str, parts: Parts, pattern: str) -> Iterator[Listed]:
+        """Yield the files below a folder whose names match the parts, ``**`` any number of names.
+
+        Only folders that lead there are listed. A listing that fails is an error; fsspec's own ``glob`` and ``walk``
+        leave out its folder.
+        """
+        waiting = [(root, _opened(parts))]
+        while waiting:
+            at, wanted = waiting.pop()
+            is_whole = bool(protocols(fs) & _LISTED_WHOLE) and any(left[0] == "**" for left in wanted)
+            if isinstance(fs, LocalFileSystem) and os.path.isdir(at) and not os.access(at, os.R_OK | os.X_OK):
+                self._leave_out(
+                    AddressError(f"{at}: there is no permission to list this folder; give it to this user.")
+                )
+                continue
+            for entry in _list(fs, at, is_whole=is_whole):
+                path, left = at, wanted
+                for name in entry["name"].removeprefix(at).strip("/").split("/"):
+                    if name in _LOGS:
+                        self.suspects[path] = pattern, fs
+                    path, before = posixpath.join(path, name), left
+                    left = _after(name, before)
+                    if left and name.startswith((".", "_")) and (name[0] == "." or "=" not in name):
+                        left = _after(name, {each for each in before if each and each[0][0] == name[0]})
+                        self.hidden |= set() if left else {_address(pattern, fs, path)}
+                    if not left:
+                        break
+                if entry["type"] == "directory":
+                    waiting += [(path, deeper)] if (deeper := left - {()}) and not is_whole else []
+                elif left and self._is_fit(fs, entry, left):
+                    yield entry
+
+    def _is_fit(self, fs: Any, entry: Listed, left: set[Parts]) -> bool:
+        """Say whether an entry is a file that is named, and not only on the way to one."""
+        path = entry["name"]
+        if not isinstance(fs, LocalFileSystem):
+            return () in left and entry["type"] == "file" and not path.endswith("/")  # as stores mark folders
+        error: UserError
         try:
-            by_form.setdefault(_readable_form(url), []).append(url)
-        except (AddressError, DataError) as error:
-            odd[url] = str(error)
-    if not by_form:
-        return {}
-    mine = form if form in by_form else max(sorted(by_form), key=lambda each: len(by_form[each]))
-    for other, urls in by_form.items():
-        advice = f"this file is {other}, and the others are {mine}; convert or move it."
-        odd |= {} if other == mine else {url: str(DataError(f"{url}: {advice}")) for url in urls}
-    return odd
+            mode = os.stat(path).st_mode
+        except OSError:
+            error = AddressError(f"{path}: this link leads to no file; restore the file, or remove the link.")
+        else:
+            if left == {()} if stat.S_ISDIR(mode) else () not in left:
+                return False
+            if stat.S_ISREG(mode) and os.access(path, os.R_OK):
+                return True
+            error = AddressError(f"{path}: this is a pipe or a device, which may never end; write a file from it.")
+            if stat.S_ISREG(mode):
+                error = AddressError(f"{path}: there is no permission to read this file; give it to this user.")
+            elif stat.S_ISDIR(mode):  # perhaps in a circle
+                why = "links to folders are not followed; name the folder itself as a further input."
+                error = AddressError(f"{path}: {why}")
+        self._leave_out(error)
+        return False
+
+    def _leave_out(self, error: UserError) -> None:
+        if self.aliens is None:
+            raise error
+        self.aliens.append(str(error))
 
 
-def _readable_form(url: str) -> str:
-    """Return the form of a file. Raises AddressError, DataError or AddressError if it is of no use."""
+def _parts(fs: Any, pattern: str) -> tuple[str, Parts]:
+    """Return the folder at which a glob begins, and what the names below it match; of an address, nothing."""
+    parts = pattern.split("/")
+    first = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
+    below = (*parts[first:], "*") if parts[-1] == "**" else tuple(parts[first:])
+    return "/".join(parts[:first]) or fs.root_marker, below
+
+
+def _opened(parts: Parts) -> set[Parts]:
+    """Return the parts, and those without ``**`` at the beginning, which matches no name, too."""
+    return {parts} | (_opened(parts[1:]) if parts[:1] == ("**",) else set())
+
+
+def _after(name: str, wanted: set[Parts]) -> set[Parts]:
+    """Return the parts that are left for what is in a folder of this name; the empty ones match the name itself."""
+    left = set[Parts]()
+    for parts in filter(None, wanted):
+        if parts[0] == "**":
+            left |= _opened(parts)
+        elif fnmatch.fnmatchcase(name, parts[0]):
+            left |= _opened(parts[1:])
+    return left
+
+
+def _has_log(fs: Any, folder: str, name: str) -> bool:
+    log = posixpath.join(folder, name)
+    return fs.exists(log) and (name != "metadata" or any(each["name"].endswith(_ICEBERG) for each in _list(fs, log)))
+
+
+def _identity(url: str) -> object:
+    """Return what is equal for all names of a file: on a disk, what is behind links, mounts and ``..``."""
     fs, path = files.resolve(url)
-    if isinstance(fs, LocalFileSystem) and not os.access(path, os.R_OK):
-        raise AddressError(f"{url}: there is no permission to read this file; give it to this user.")
-    return formats.form_of(url)
+    if not isinstance(fs, LocalFileSystem):
+        return url
+    try:
+        there = os.stat(path)
+    except OSError:  # removed meanwhile, which who reads it says
+        return url
+    return there.st_dev, there.st_ino, there.st_size, there.st_mtime_ns
 
 
 def _stamp(entry: Listed) -> str:
@@ -157,14 +310,10 @@ def folder_of(shards: Sequence[InputShard]) -> str:
 
 def root_of(inputs: Sequence[str]) -> str:
     """Return the lowest folder that contains all inputs, by name only, so that it does not depend on existing files."""
-    folders = []
-    for pattern in inputs:
-        path = _path(pattern)
-        parts = path.split("/")
-        fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
-        is_folder = fixed == len(parts) and not any(path.endswith(suffix) for suffix in formats.SUFFIXES)
-        folders.append("/".join(parts if is_folder else parts[: min(fixed, len(parts) - 1)]) or "/")
     fs = files.resolve(inputs[0])[0]
+    folders = []
+    for root, below in (_parts(fs, _path(pattern)) for pattern in inputs):
+        folders.append(posixpath.dirname(root) if not below and root.endswith(formats.SUFFIXES) else root)
     return _address(inputs[0], fs, posixpath.commonpath(folders))
 
 
@@ -174,40 +323,11 @@ def _path(url: str) -> str:
     return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
 
 
-def _expand(pattern: str, aliens: list[str] | None = None) -> dict[str, Listed]:
-    fs, path = files.resolve(pattern)
-    there = files.info(pattern)
-    with failing(pattern, "listed"):
-        entries: list[Listed] = []
-        marks_folder = there is not None and pattern.endswith("/") and not there["size"]
-        if there is not None and there["type"] != "directory" and not marks_folder:
-            entries = [there]
-        elif there is not None:
-            below = {posixpath.relpath(entry["name"], path): entry for entry in _below(fs, path, aliens)}
-            _refuse_lake(pattern, fs, path, below)
-            entries = [entry for name, entry in below.items() if not _hidden(name)]
-        elif glob.has_magic(path):
-            _refuse_lake(pattern, fs, posixpath.dirname(re.split(r"[*?[]", path, maxsplit=1)[0]))
-            entries = _matching(fs, path, aliens)
-        if not entries and not isinstance(fs, LocalFileSystem):
-            _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
-    return {_address(pattern, fs, entry["name"]): entry for entry in entries}
-
-
-def _refuse_lake(pattern: str, fs: Any, folder: str, below: Iterable[str] = ()) -> None:
-    """Raise UserError for a table whose log says which of its files count: by folders in it, and files below it."""
-    above = [folder, *map(str, Path(folder).parents)] if isinstance(fs, LocalFileSystem) else [folder]
-    logs = (f"{at}/{name}" for at in above for name in ("_delta_log", ".hoodie"))
-    if any(map(_LAKE.fullmatch, below)) or any(map(fs.exists, logs)):
-        raise DataError(
-            f"{pattern}: this is of a table of Delta, Iceberg or Hudi, in whose folder there can be files of deleted "
-            "and replaced rows; write its present rows into another folder by DuckDB, Spark or Polars."
-        )
-
-
-def _list(fs: Any, folder: str) -> list[Listed]:
-    """Return the entries of a folder; fsspec's own ``glob`` and ``walk`` leave out one whose listing fails."""
+def _list(fs: Any, folder: str, *, is_whole: bool = False) -> list[Listed]:
+    """Return the entries of a folder, or all that is below it, none if it is not there."""
     try:
+        if is_whole:
+            return list(fs.find(folder, detail=True, withdirs="abfs" in protocols(fs)).values())  # with Azure's marks
         return list(fs.ls(folder, detail=True))
     except (FileNotFoundError, NotADirectoryError) as error:
         if failures.names_no_bucket(error):
@@ -225,79 +345,6 @@ def _require_bucket(fs: Any, path: str, url: str) -> None:
             raise failures.missing_bucket(url) from None
 
 
-def _below(fs: Any, folder: str, aliens: list[str] | None) -> Iterator[Listed]:
-    if protocols(fs) & _LISTED_WHOLE:
-        entries = fs.find(folder, detail=True, withdirs="abfs" in protocols(fs))  # without Azure's marks of folders
-        yield from (entry for entry in entries.values() if _is_file(entry))
-        return
-    waiting = [folder]
-    while waiting:
-        at = waiting.pop()
-        if at != folder and isinstance(fs, LocalFileSystem) and not os.access(at, os.R_OK | os.X_OK):
-            _leave_out(AddressError(f"{at}: there is no permission to list this folder; give it to this user."), aliens)
-            continue
-        for entry in fs.ls(at, detail=True):
-            name = posixpath.basename(entry["name"].rstrip("/"))
-            if name.startswith("."):
-                yield from [entry] * (name == ".hoodie")  # by which a table is known
-                continue
-            is_link = entry.get("islink") and not _hidden(posixpath.relpath(entry["name"], folder))
-            if is_link and (lost := _lost(entry["name"])) is not None:
-                _leave_out(lost, aliens)
-            elif entry["type"] == "directory":
-                waiting.append(entry["name"])
-            elif _is_file(entry):
-                yield entry
-
-
-def _leave_out(error: AddressError, aliens: list[str] | None) -> None:
-    if aliens is None:
-        raise error
-    aliens.append(str(error))
-
-
-def _lost(link: str) -> AddressError | None:
-    """Return the error about a link to a folder, which could lead in a circle, or about one that leads nowhere."""
-    if os.path.isdir(link):
-        return AddressError(f"{link}: links to folders are not followed; name the folder itself as a further input.")
-    if not os.path.exists(link):
-        return AddressError(f"{link}: this link leads to no file; restore the file, or remove the link.")
-    return None
-
-
-def _matching(fs: Any, pattern: str, aliens: list[str] | None) -> list[Listed]:
-    """Return the files that a glob matches; only folders that its parts match are listed, ``**`` means any depth."""
-    parts = pattern.split("/")
-    first = next(number for number, part in enumerate(parts) if glob.has_magic(part))
-    root = "/".join(parts[:first]) or fs.root_marker
-    if any("**" in part for part in parts):
-        whole = re.compile(glob_translate(pattern))
-        entries = [entry for entry in _below(fs, root, aliens) if whole.match(entry["name"])]
-        return [entry for entry in entries if "/." not in entry["name"][len(root.rstrip("/")) :]]
-    folders = [root]
-    for part in parts[first:-1]:
-        matched = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, part)]
-        folders = [entry["name"].rstrip("/") for entry in matched if not _is_file(entry)]
-    entries = [entry for folder in folders for entry in _list(fs, folder) if _fits(entry, parts[-1])]
-    for entry in entries:
-        if entry.get("islink") and not os.path.isdir(entry["name"]) and (lost := _lost(entry["name"])) is not None:
-            _leave_out(lost, aliens)
-    return list(filter(_is_file, entries))
-
-
-def _fits(entry: Listed, part: str) -> bool:
-    """Say whether a name matches a part of a glob; as in a shell, a leading dot has to be explicit."""
-    name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
-    return fnmatch.fnmatchcase(name, part) and (part.startswith(".") or not name.startswith("."))
-
-
-def _is_file(entry: Listed) -> bool:
-    """Say whether an entry of a listing is a file: not a folder, a broken link, or an object that marks a folder."""
-    if entry.get("islink"):
-        return os.path.isfile(entry["name"])
-    return entry["type"] == "file" and not entry["name"].endswith("/")
-
-
 def _address(pattern: str, fs: Any, name: str) -> str:
     """Return the address of a file that a pattern found: plain if local, else with the pattern's scheme and account."""
     if isinstance(fs, LocalFileSystem):
@@ -307,19 +354,6 @@ def _address(pattern: str, fs: Any, name: str) -> str:
     if "@" in authority:  # abfs://container@account...: the account is not part of a path in the store
         return f"{scheme}://{authority}/{name.lstrip('/').split('/', 1)[1]}"
     return str(fs.unstrip_protocol(name))
-
-
-def _hidden(relative: str) -> bool:
-    return any(part.startswith(".") or (part.startswith("_") and "=" not in part) for part in relative.split("/"))
-
-
-def lies_in_input(output: str, given: str, written: Sequence[str]) -> bool:
-    """Say whether a folder is in an input, or whether a glob matches a file that is written to the folder."""
-    folder, pattern = files.absolute(output).rstrip("/"), files.absolute(given.rstrip("/"))
-    names = [f"{folder}/{name}" for name in written]
-    return f"{folder}/".startswith(f"{pattern}/") or (
-        glob.has_magic(pattern) and any(re.fullmatch(glob_translate(pattern), name) for name in names)
-    )
 
 
 def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -> None:
@@ -340,10 +374,9 @@ def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: 
     """Raise UserError if output or records are inside the input, or inside each other."""
     refuse_nested(records, "the private records", output)
     targets = {"output": _folder(output), "records": _folder(records)}
-    folders = {shard.url if shard.is_link else posixpath.dirname(shard.url): shard for shard in reversed(shards)}
     for name, target in targets.items():
-        for folder, shard in folders.items():
-            if _within(_folder(folder), target):
+        for shard in shards:
+            if _within(_folder(shard.url), target):
                 raise AddressError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
         for folder in inputs:
             if _within(target, _folder(folder)):

@@ -47,16 +47,6 @@ class Holder(Record):
     mark: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Busy:
-    """What holds a lease already."""
-
-    who: str
-
-    def __str__(self) -> str:
-        return self.who
-
-
 @dataclass(slots=True)
 class Lease:
     """A lease of a folder that this process holds; a context manager that ends it and removes its files."""
@@ -103,12 +93,12 @@ class Lease:
 def hold(url: str) -> Lease:
     """Return the lease of a folder at any fsspec URL. Raises WorkError if another run holds it."""
     held = take(url)
-    if isinstance(held, Busy):
+    if isinstance(held, str):
         raise WorkError(f"Another run is in progress ({held}); nothing was done.")
     return held
 
 
-def take(url: str, patience: float | None = None) -> Lease | Busy:
+def take(url: str, patience: float | None = None) -> Lease | str:
     """Return the lease of a folder at any fsspec URL, or what holds it.
 
     The heartbeat of another machine is watched for ``patience`` (35) seconds at most. Of several processes that request
@@ -133,22 +123,22 @@ def take(url: str, patience: float | None = None) -> Lease | Busy:
             if files.read_if_there(files.join(url, LEASE)) == content:
                 files.remove(files.join(url, LEASE))
         time.sleep(random.uniform(0, 0.3))  # noqa: S311 - nothing secret
-    return Busy("a process that started at the same time")
+    return "a process that started at the same time"
 
 
-def holder(url: str) -> Busy | None:
+def holder(url: str) -> str | None:
     """Return what seems to hold the lease of a folder; nothing is written, and no heartbeat is watched."""
     content = files.read_if_there(files.join(url, LEASE))
     return None if content is None else _busy(url, content, None)
 
 
-def _busy(url: str, content: bytes, patience: float | None) -> Busy | None:
+def _busy(url: str, content: bytes, patience: float | None) -> str | None:
     """Return the holder of a lease, None if it is gone; without ``patience``, only if that is seen at once."""
     holder = Holder.of(content)  # None if it is damaged: then its heartbeat decides
     running = None if holder is None else _is_running(holder)
     if running is False or (running is None and patience is not None and not _beats(url, content, patience)):
         return None
-    return Busy("another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}")
+    return "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
 
 
 def _beats(url: str, content: bytes, patience: float) -> bool:

@@ -63,12 +63,11 @@ def write_table(table: pa.Table, url: str) -> None:
         pq.write_table(table, file, compression="zstd")
 
 
-def read_batches(
-    url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]
-) -> Iterator[tuple[pa.Schema, pa.RecordBatch | None]]:
-    """Yield the columns of a file that ``pick`` chooses from its schema, a few rows at a time, each valid.
+def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:
+    """Return the columns of a file that ``pick`` chooses from its schema, valid to the last byte.
 
-    The schema of these columns comes first, with no batch. Raises UserError of the ``sentence`` as ``read_whole`` does.
+    Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
+    far more than a file of its size would.
     """
     with files.open_read(url) as file, sound(sentence):
         parquet = opened(file)
@@ -76,28 +75,16 @@ def read_batches(
         names = list(pick(whole))
         if any(whole.names.count(name) != 1 for name in names):
             raise DataError(sentence)
-        schema = pa.schema([whole.field(name) for name in names], whole.metadata)
-        yield schema, None
         most = max(_SMALL_BYTES, _MOST_PACKED * file.seek(0, 2))
-        held = rows = 0
+        held, batches = 0, list[pa.RecordBatch]()
         for batch in parquet.iter_batches(_WHOLE_ROWS, columns=names, use_threads=False):
-            held, rows = held + batch.nbytes, rows + batch.num_rows
+            held += batch.nbytes
             if held > most:
                 raise DataError(sentence)
             batch.validate(full=True)
-            yield schema, batch
-        if rows != parquet.metadata.num_rows:
+            batches.append(batch)
+        if sum(batch.num_rows for batch in batches) != parquet.metadata.num_rows:
             raise DataError(sentence)
-
-
-def read_whole(url: str, sentence: str, pick: Callable[[pa.Schema], Sequence[str]]) -> pa.Table:
-    """Return the columns of a file that ``pick`` chooses from its schema, valid to the last byte.
-
-    Raises UserError of the ``sentence`` when the file is not sound, lacks a column or has it twice, and when it holds
-    far more than a file of its size would.
-    """
-    pieces = list(read_batches(url, sentence, pick))
-    schema, batches = pieces[0][0], [batch for _, batch in pieces if batch is not None]
-    with sound(sentence):
+        schema = pa.schema([whole.field(name) for name in names])
         table = pa.Table.from_batches(batches, batches[0].schema if batches else schema)
-        return table.select(schema.names).replace_schema_metadata(schema.metadata)
+        return table.select(names).replace_schema_metadata(whole.metadata)

@@ -59,24 +59,15 @@ def names_of(shard: InputShard, separator: Separator) -> list[str]:
         return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
 
 
-def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str]:
-    for shard in shards:
-        with contextlib.suppress(DataError):  # the task of a damaged shard refuses it
-            if names := names_of(shard, separator):  # an empty shard has no header
-                return names
-    return []
-
-
-def _refuse_nameless(shards: Sequence[InputShard], separator: Separator) -> None:
-    """Raise BadShardsError if no file has a line of names, as after an export that failed; workers write some empty."""
+def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str] | None:
+    """Return the names of the first file that has some, as workers write empty ones, too; None if one is damaged."""
     for shard in shards:
         try:
-            if names_of(shard, separator):
-                return
-        except DataError:  # the task of a damaged shard refuses it
-            return
-    why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
-    raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
+            if names := names_of(shard, separator):
+                return names
+        except DataError:  # its task refuses it
+            return None
+    return []
 
 
 def partitions(shards: Sequence[InputShard]) -> list[str]:
@@ -109,15 +100,16 @@ def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
-    if source.has_separator:
-        _refuse_nameless(shards, columns.separator)
-    if lost := partitions(shards):
-        names = _first_names(shards, columns.separator)
-        if lost := [name for name in columns.named if name in lost and name not in names]:
-            raise SettingError(
-                f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
-                "or write these values into the files."
-            )
+    lost = partitions(shards)
+    names = _first_names(shards, columns.separator) if lost or source.has_separator else None
+    if source.has_separator and names == []:
+        why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
+        raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
+    if names is not None and (lost := [name for name in columns.named if name in lost and name not in names]):
+        raise SettingError(
+            f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
+            "or write these values into the files."
+        )
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise SettingError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     source.check(columns)

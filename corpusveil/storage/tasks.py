@@ -11,11 +11,10 @@ from typing import IO, Any, cast
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, DataError, SettingError
-from corpusveil.storage import compression, files, formats
+from corpusveil.storage import compression, disk, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
 
-RAW_BYTES = 4 << 20
 SPLIT_FROM_BYTES = 64 << 20
 MOST_PIECES = 64
 _LOOKED_AT, _SHARDS_LOOKED_AT = 4, 16
@@ -52,9 +51,7 @@ class ShardTask:
     @property
     def whole(self) -> ShardTask:
         """The task of its whole shard."""
-        return (
-            self if self.piece is None and not self.pieces else replace(self, start=0, stop=None, piece=None, pieces=())
-        )
+        return replace(self, start=0, stop=None, piece=None, pieces=())
 
 
 def plan(
@@ -182,9 +179,11 @@ class KeyedReader(compression.CountingReader):
         return 0.0 if self._ended or not size else min(1.0, self.taken / size)
 
     def digest(self) -> str:
-        """Read the rest, and return the digest of the whole file, hexadecimal."""
-        while not self._ended and self.read(RAW_BYTES):
+        """Read the rest, and return the digest of the whole file, hexadecimal. Raises WorkError if it has changed."""
+        while not self._ended and self.read(compression.CHUNK_BYTES):
             pass
+        if isinstance(raw := getattr(self._file, "raw", None), disk.LocalFile):
+            raw.refuse_changed()
         return self._state.hexdigest()
 
     def whole(self) -> IO[bytes]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from functools import partial
 from pathlib import Path
 
 import fsspec
@@ -11,7 +13,7 @@ from fsspec.implementations.local import LocalFileSystem
 import corpusveil as cv
 from corpusveil.errors import AddressError, UserError
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
-from tests.calls import fails, refused
+from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import Ground, make_release, rows, write_shard
 
 
@@ -43,9 +45,23 @@ class TestFound:
         )
 
 
-def test_rows_of_a_folder_whose_column_begins_with_an_underscore_are_not_lost(tmp_path: Path) -> None:
-    touch(tmp_path, "_day=1/a.json", "_day=2/a.json", "_temporary/day=1/a.json")
-    assert relative(tmp_path) == ["_day=1/a.json", "_day=2/a.json"]
+def test_rows_of_a_folder_whose_column_begins_with_an_underscore_are_read_and_what_is_hidden_is_said(
+    ground: Ground, tmp_path: Path
+) -> None:
+    """By a folder and by globs alike; what begins with a dot or an underscore has to be named."""
+    names = ["_day=1/a.json", "_day=2/a.json", "_temporary/day=1/a.json", ".ipynb_checkpoints/b.json", "_SUCCESS"]
+    for name in names:
+        write_shard(tmp_path / "in" / name, rows(2, 0))
+    for pattern in ("", "/**", "/*/*.json", "/**/a.json"):
+        hidden = set[str]()
+        shards = find_shards([f"{tmp_path}/in{pattern}"], f"{tmp_path}/in", hidden=hidden)
+        assert [shard.relative for shard in shards] == names[:2], pattern
+        assert hidden >= {f"{tmp_path}/in/_temporary"}, pattern
+    assert relative(tmp_path / "in" / "_*" / "day=*" / "*.json", tmp_path / "in" / ".*" / "*") == sorted(names[2:4])
+    ended = succeeds(*ground.arguments(tmp_path / "in", tmp_path / "out"))
+    assert "not read: 3 hidden files or folders of the input" in ended.out
+    with refused("missing-file", "in/.ipynb_checkpoints"):
+        find_shards([f"{tmp_path}/in/*_checkpoints/*"])
 
 
 def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> None:
@@ -64,19 +80,53 @@ def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> No
 
 
 def test_a_table_in_whose_folder_deleted_rows_can_lie_is_refused(tmp_path: Path) -> None:
-    for number, log in enumerate(
-        ("_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json", "db/t/_delta_log/0.json")
-    ):
-        table = tmp_path / str(number)
-        for name in (log, "data/day=1/a.parquet", "b.parquet"):
-            (table / name).parent.mkdir(parents=True, exist_ok=True)
-            (table / name).write_text("{}")
-        globs = ["*.parquet", "**/*.parquet"] if number < 2 else []
-        globs += ["data", "data/day=1/*"] if number < 2 else []
-        for given in (table, *(table / pattern for pattern in globs)):
+    """Named by its folder, from above, from below, by one of its files, or by a link to one."""
+    names = ("data/day=1/a.parquet", "b.parquet")
+    for number, log in enumerate((
+        "_delta_log/0.json", ".hoodie/hoodie.properties", "metadata/v1.metadata.json", "_spark_metadata/0",
+        "metadata/00001-5f.gz.metadata.json",
+    )):  # fmt: skip
+        table = touch(tmp_path / "db" / str(number), log, *names)
+        link = tmp_path / f"link{number}.parquet"
+        link.symlink_to(table / names[0])
+        below = ("", "*.parquet", "**/*.parquet", "data", "d*/day=1/*", "data/day=1", *names)
+        for given in (*(f"{table}/{name}" for name in below), str(link)):
             with refused("unsuitable-data", given, "Delta"):
-                find_shards([str(given)])
-        assert len(find_shards([str(table / "b.parquet")])) == 1
+                find_shards([given])
+    with refused("unsuitable-data", "Delta"):
+        find_shards([f"{tmp_path}/db"])
+    assert relative(touch(tmp_path / "other", "metadata/about.json", *names) / "data") == ["a.parquet"]
+    assert relative(touch(tmp_path / "sink", "_delta_log/0.json", "a.json")) == ["a.json"], "no table of JSON has one"
+
+
+def test_a_file_with_two_names_is_drawn_once_or_refused(tmp_path: Path) -> None:
+    """Two links, hard or not, and a folder that is reached in two ways; a path with ``..`` is the same name."""
+    folder = touch(tmp_path / "in", "sub/a.json", "b.json")
+    again = folder / "sub" / ".." / "sub" / "a.json"
+    assert relative(folder / "sub", again, folder / "b.json") == ["b.json", "sub/a.json"]
+    (tmp_path / "again").symlink_to(folder)
+    for other in (folder / "c.json", folder / "sub" / "c.json", tmp_path / "again" / "b.json"):
+        if other.parent != tmp_path / "again":
+            (other.hardlink_to if "sub" in other.parts else other.symlink_to)(folder / "b.json")
+        with refused("unusable-address", other, folder / "b.json"):
+            find_shards([str(folder), str(other)])
+        aliens: list[str] = []
+        left = find_shards([str(folder), str(other)], aliens=aliens)
+        assert ([shard.relative.split("/")[-1] for shard in left], len(aliens)) == (["a.json"], 1)
+        other.unlink()
+        touch(folder, "b.json")
+
+
+def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> None:
+    touch(tmp_path, "in/a.json")
+    for name in ("in/pipe.json", "in/zero.json"):
+        (os.mkfifo if "pipe" in name else partial(os.symlink, "/dev/zero"))(tmp_path / name)
+        for given in ("in", "in/*.json", name):
+            with refused("unusable-address", name, "pipe"):
+                find_shards([f"{tmp_path}/{given}"])
+        aliens: list[str] = []
+        assert len(find_shards([f"{tmp_path}/in"], aliens=aliens)) == len(aliens) == 1
+        (tmp_path / name).unlink()
 
 
 def test_a_link_is_followed_or_refused_but_never_left_out(tmp_path: Path) -> None:

@@ -28,6 +28,7 @@ from corpusveil.storage.forms import split
 from corpusveil.storage.forms.delimited import MARKS
 from corpusveil.storage.forms.plain import PlainText
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
+from corpusveil.storage.tasks import KeyedReader
 from corpusveil_evaluate.matching import match
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, packed, read_shard, release_files
@@ -338,3 +339,39 @@ def test_plain_text_that_is_written_is_read_again_without_byte_order_marks_at_it
     with path.open("rb") as file:
         (batch,) = PlainText("").batches(file, str(path), Columns())
     assert batch.texts.to_pylist() == ["a", "b\ufeff", "c", " d", ""]
+
+
+def table_of(texts: list[str]) -> bytes:
+    pq.write_table(pa.table({"text": texts}), sink := io.BytesIO())
+    return sink.getvalue()
+
+
+GROWN = {
+    "x.jsonl": (SOUND * 3, SOUND * 4),
+    "x.txt.gz": (gzip.compress(b"ba de\nki lo\n"), gzip.compress(b"ba de\nki lo\n") + gzip.compress(b"mu na\n")),
+    "x.csv": (b"text\nba de\n", b"text\nba de\nki lo\n"),
+    "x.parquet": (table_of(["ba de"]), table_of(["ba de", "ki lo"])),
+}
+
+
+@pytest.mark.parametrize("name", GROWN)
+def test_a_file_that_changes_while_it_is_read_is_said_to_have_and_no_row_of_it_is_lost(
+    ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A log to which a row is added by whoever writes it: what is read, counted and entered is what was opened."""
+    source, (before, after), read = tmp_path / name, GROWN[name], KeyedReader.read
+    source.write_bytes(before)
+
+    def growing(self: KeyedReader, size: int = -1) -> bytes:
+        data = read(self, size)
+        if source.read_bytes() == before:
+            source.write_bytes(after)
+        return data
+
+    monkeypatch.setattr(KeyedReader, "read", growing)
+    more = ("--ledger", tmp_path / "L", "--unit", "content", "--cap", 1000) if name in ("x.csv", "x.parquet") else ()
+    words = ground.arguments(source, tmp_path / "out", *more)
+    fails(words, "work-failed", source)
+    assert not list((tmp_path / "out").rglob("part-*"))
+    succeeds(*words)
+    assert manifest(tmp_path / "out")["documents"] == {"x.jsonl": 4, "x.txt.gz": 3}.get(name, 2)

@@ -20,14 +20,13 @@ import pyarrow as pa
 from corpusveil.choices import Codec, Separator
 from corpusveil.errors import DataError, UserError
 from corpusveil.storage import files
-from corpusveil.storage.compression import Blocks, chunks
+from corpusveil.storage.compression import CHUNK_BYTES, Blocks, chunks
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns, cut
 from corpusveil.storage.values import refuse_unsaid
 
 MOST_LINE_BYTES = 256 << 20
 """Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
 hundred kilobytes of gzip can hold a line that fills any memory."""
-_RAW_BYTES = 4 << 20
 
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
 NOT_UTF8 = f"not valid UTF-8; repair or remove the row. {RECODE}"
@@ -244,7 +243,7 @@ class RenderedForm(Form, abc.ABC):
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         for piece in filter(files.size, pieces):  # one without rows is an empty file
             with files.open_read(piece) as file:
-                while data := file.read(_RAW_BYTES):
+                while data := file.read(CHUNK_BYTES):
                     sink.write(data)
             with files.open_read(piece) as file:
                 self.feed(file, piece, columns.text, digest)

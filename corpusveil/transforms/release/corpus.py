@@ -69,6 +69,8 @@ class Outcome(Shown):
     counted: str = "token"
     not_copied: tuple[str, ...] = ()
     """The columns of the first shard that the release does not have."""
+    not_read: tuple[str, ...] = ()
+    """The hidden files and folders of the input."""
     finished_before: bool = False
     """Whether an earlier run finished the release, so that nothing was left to do."""
 
@@ -122,12 +124,12 @@ class Run:
     begun: Callable[[], Any] | None = None
     look: Callable[[Batch], Any] | None = None
 
-    def source(self) -> tuple[Sequence[InputShard], CorpusIn]:
+    def source(self, hidden: set[str] | None = None) -> tuple[Sequence[InputShard], CorpusIn]:
         """Return the shards, and how they are read, with the names of all columns and that of the corpus.
 
-        Raises UserError if the input or the columns are wrong.
+        What of the input is ``hidden`` is added there. Raises UserError if the input or the columns are wrong.
         """
-        shards = find_shards(self.reads.inputs, self.reads.root)
+        shards = find_shards(self.reads.inputs, self.reads.root, hidden=hidden)
         columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "drop":
             units = () if self.spending is None else self.spending.units
@@ -160,7 +162,8 @@ class Run:
         """
         began = time.monotonic()
         writes = dataclasses.replace(self.writes, url=files.absolute(self.writes.url))
-        shards, reads = self.source()
+        hidden = set[str]()
+        shards, reads = self.source(hidden)
         columns = reads.columns
         self._check(shards, columns, writes.url, writes.private)
         tasks = plan(
@@ -181,7 +184,7 @@ class Run:
         start = _Start(self, engine, self.job(shards, reads, writes), tasks, began)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
         names = [*names_of(shards[0], columns.separator), *partitions(shards)]
-        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)))
+        return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)), not_read=tuple(sorted(hidden)))
 
     def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""

@@ -20,7 +20,7 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
-from corpusveil.storage.inputs import Address, lies_in_input
+from corpusveil.storage.inputs import Address
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.manifest import draft, read_manifest
@@ -28,6 +28,7 @@ from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.release.verification import verify
 from corpusveil_evaluate.matching import Matched, match, spread
+from corpusveil_evaluate.output_folders import check_folder, lies_in_input
 from corpusveil_evaluate.report.evaluate_release import evaluate_release as evaluate_matched
 from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
@@ -51,7 +52,7 @@ def run(settings: Settings, watch: Watch | None = None) -> Findings:
     for folder in (*originals, private):
         if lies_in_input(path, folder, REPORTS):
             raise AddressError(f"{path}: this is in {folder}, which the report is not part of; choose another folder.")
-    files.check_folder(path)  # report an unwritable output now, not after all the work
+    check_folder(path)  # report an unwritable output now, not after all the work
     findings = _of_files(originals, private, Question.opened(settings))
     for line in (findings.publishable() if asked.publishable else findings).lines():
         watch.say(line)

@@ -13,7 +13,8 @@ from corpusveil.errors import (
     SettingError,
 )
 from corpusveil.storage import files
-from corpusveil.storage.inputs import find_shards, lies_in_input
+from corpusveil.storage.inputs import find_shards
+from corpusveil_evaluate.output_folders import lies_in_input
 from corpusveil_evaluate.studies.cells import Cell
 from corpusveil_evaluate.studies.retrieval.trec import NO_JUDGMENTS, read_qrels, read_queries
 from corpusveil_evaluate.studies.search_collections import BUNDLED, JUDGED, is_judged
