@@ -6,6 +6,7 @@ import contextlib
 import io
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from corpusveil import errors
 from corpusveil.cli.main import run
 from corpusveil.errors import CorpusveilError, WorkError
+from corpusveil.pipelines.settings.toml import value_of
 from corpusveil.storage.engine import Here
 
 QUIET = ("--progress", "none")
@@ -77,3 +79,12 @@ def refused(code: str, *names: object) -> Iterator[pytest.ExceptionInfo[Corpusve
     assert caught.value.code == code
     sentence = str(caught.value)
     assert all(str(name) in sentence for name in names), (sentence, names)
+
+
+def save(path: Path, values: dict[str, dict[str, Any]]) -> str:
+    """Write settings as a TOML file; return its path."""
+    lines = []
+    for section, keys in values.items():
+        lines += [f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in keys.items())]
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)

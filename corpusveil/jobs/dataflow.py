@@ -1,4 +1,4 @@
-"""The Dataflow engine: Beam's, on Google's runner. ``deployment/package.py`` makes the image of its workers."""
+"""The Dataflow engine: Beam's, on Google's runner. docs/clusters.md has the image of its workers."""
 
 from __future__ import annotations
 

@@ -39,6 +39,8 @@ class Setting:
     """Whether help lists it first, among the options that most calls need."""
     start: Any = None
     """Its value in a new file, if a person has to decide it."""
+    in_file: bool = False
+    """Whether only files of settings and calls of Python have it, since hardly a call sets it."""
     named: bool = False
     """Whether it may be the name of an installed space."""
     name: str = ""

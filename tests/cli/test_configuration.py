@@ -11,8 +11,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.derived import settings_of
 from corpusveil.pipelines.settings.toml import read
-from tests.calls import QUIET, refused, succeeds
-from tests.cli.test_run import basic, save, whole
+from tests.calls import QUIET, refused, save, succeeds
+from tests.cli.test_run import basic, whole
 from tests.engines.corpora import WORDS, make_space
 
 

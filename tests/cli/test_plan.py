@@ -18,8 +18,8 @@ from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.transforms.release import planning
 from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import forecast
-from tests.calls import QUIET, fails, succeeds
-from tests.cli.test_run import basic, save
+from tests.calls import QUIET, fails, save, succeeds
+from tests.cli.test_run import basic
 from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
 
 

@@ -12,8 +12,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.pipelines import artifacts
-from corpusveil.pipelines.settings.toml import value_of
-from tests.calls import QUIET, command, fails, succeeds
+from tests.calls import QUIET, command, fails, save, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files
 
@@ -27,7 +26,6 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "input": [f"{folder}/public"], "text": "text", "counts": f"{folder}/counts", "table": f"{folder}/table",
             "tokens": f"{folder}/tokens", "max_n": 3, "min_count": 3, "measure": "pmi", "threshold": 0.5,
             "score_min_count": 2, "connectors_rule": "edges", "tokenizer": "mst",
-            "hyphens": "join",
         },
         "embeddings": {
             "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4,
@@ -37,11 +35,11 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
         "corpus": {"input": [f"{folder}/private"], "text": "text", "keep": [], "root": f"{folder}/private",
                    "name": "news"},
         "mechanism": {"name": "ring-geometric", "beta": 0.01},
-        "budget": {"epsilon": 6.0, "per": "document", "allocation": "word-share"},
+        "budget": {"epsilon": 6.0, "per": "document"},
         "text": {
             "tokenizer": "mst", "collocations": f"{folder}/table", "unknown_words": "resample",
             "stop_words": "privatize", "numbers": "mask", "contacts": "mask", "punctuation": "keep", "other": "drop",
-            "layout": "normalize", "case": "lower", "hyphens": "join", "markup": "words",
+            "layout": "normalize", "case": "lower", "markup": "words",
         },
         "key": {"path": f"{folder}/release.key"},
         "ledger": {"path": f"{folder}/ledger", "unit": ["content"], "cap": 1e6},
@@ -62,14 +60,6 @@ def basic(**more: dict[str, Any]) -> dict[str, dict[str, Any]]:
         "budget": {"epsilon": 1.0}, "key": {"path": "release.key"}, "output": {"path": "out"},
     }  # fmt: skip
     return {**values, **more}
-
-
-def save(path: Path, values: dict[str, dict[str, Any]]) -> str:
-    lines = []
-    for section, keys in values.items():
-        lines += [f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in keys.items())]
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
 
 
 @pytest.fixture(scope="module")
@@ -94,7 +84,7 @@ class TestTheFlow:
         """The same artifacts and the same release, byte for byte."""
         t = tmp_path
         for words in (
-            ["count", f"{done}/public", "--min-count", "3", "--hyphens", "join", "--output", f"{t}/counts"],
+            ["count", f"{done}/public", "--min-count", "3", "--output", f"{t}/counts"],
             ["score", "--counts", f"{t}/counts", "--threshold", "0.5", "--min-count", "2", "--connectors-rule", "edges",
              "--output", f"{t}/table"],
             ["tokenize", f"{done}/public", "--tokenizer", "mst", "--collocations", f"{t}/table", "--output",
@@ -104,8 +94,8 @@ class TestTheFlow:
             ["space", "--vectors", f"{t}/vectors", "--lists", "2", "--order", "improved",
              "--counts", f"{t}/counts", "--output", f"{t}/space"],
             ["privatize", f"{done}/private", "--space", f"{t}/space", "--mechanism", "ring-geometric", "--parameter",
-             "beta=0.01", "--epsilon", "6", "--per", "document", "--allocation", "word-share",
-             "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--hyphens", "join", "--key",
+             "beta=0.01", "--epsilon", "6", "--per", "document",
+             "--tokenizer", "mst", "--collocations", f"{t}/table", "--numbers", "mask", "--key",
              f"{done}/release.key", "--corpus", "news", "--output", f"{t}/out"],
         ):  # fmt: skip
             succeeds(*words, *QUIET)

@@ -14,8 +14,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.pipelines import schedule
 from corpusveil.storage import files, lease
-from tests.calls import QUIET, Ended, command, fails, succeeds
-from tests.cli.test_run import basic, save
+from tests.calls import QUIET, Ended, command, fails, save, succeeds
+from tests.cli.test_run import basic
 from tests.engines.corpora import WORDS, make_space, release_files
 
 
@@ -101,11 +101,10 @@ def test_what_is_new_is_released_once_and_as_privatize_does(ground: Path) -> Non
     start(ground)
     start(ground)
     assert [len(released(ground, k)) for k in (1, 2, 3)] == [1, 2, 0]
-    succeeds(
-        "privatize", f"{ground}/in/day-2", "--root", f"{ground}/in", "--space", f"{ground}/space", "--id", "key",
-        "--mechanism", "ring-geometric", "--epsilon", "1", "--key", f"{ground}/release.key", "--output",
-        f"{ground}/alone", *QUIET,
-    )  # fmt: skip
+    alone = settings() | {"output": {"path": "alone"}}
+    alone["corpus"] |= {"input": ["in/day-2"], "root": "in"}
+    alone.pop("schedule", None)
+    succeeds("run", save(ground / "alone.toml", alone), *QUIET)
     assert release_files(ground / "alone") == release_files(ground / "out" / "run-00002")
 
 

@@ -26,7 +26,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
-from tests.calls import fails, refused, succeeds
+from tests.calls import fails, refused, save, succeeds
 
 TEXT = "Mr. Kennedy met Dr. Who of the U.S. Army. Then he left. A long-term, well-known plan's end - at X.\n"
 
@@ -95,9 +95,9 @@ class TestHyphens:
         (t / "in.txt").write_text("a long-term plan and a well-known plan\nthe long-term plan is one\n" * 20)
         quiet = ["--progress", "none"]
         table = ["--collocations", f"{t}/table"]
+        flow = {"input": [f"{t}/in.txt"], "counts": "counts", "table": "table", "threshold": 0.1, "hyphens": "join"}
         for command in (
-            ["count", f"{t}/in.txt", "--hyphens", "join", "--output", f"{t}/counts"],
-            ["score", "--counts", f"{t}/counts", "--threshold", "0.1", "--output", f"{t}/table"],
+            ["run", save(t / "flow.toml", {"collocations": flow})],
             ["tokenize", f"{t}/in.txt", "--tokenizer", "gst", *table, "--output", f"{t}/tokens"],
             ["train", "--tokens", f"{t}/tokens", "--dimensions", "4", "--min-count", "1", "--output", f"{t}/vectors"],
             ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/counts", "--output", f"{t}/space"],
@@ -119,10 +119,14 @@ class TestHyphens:
         private = ["privatize", f"{t}/in.txt", "--space", f"{t}/space", "--mechanism", "ring-geometric"]
         private += ["--epsilon", "1", "--test-key", *quiet]
         fails([*private, "--output", f"{t}/no"], "wrong-setting", "hyphens")
-        succeeds(*private, "--hyphens", "join", "--output", f"{t}/yes")
+        joined_file = {
+            "corpus": {"input": ["in.txt"]}, "space": {"path": "space"}, "mechanism": {"name": "ring-geometric"},
+            "budget": {"epsilon": 1.0}, "text": {"hyphens": "join"}, "key": {"test": True}, "output": {"path": "yes"},
+        }  # fmt: skip
+        succeeds("run", save(t / "yes.toml", joined_file), *quiet)
         assert json.loads((t / "yes" / "manifest.json").read_text())["configuration"]["text"]["hyphens"] == "join"
-        command = ["tokenize", f"{t}/in.txt", "--tokenizer", "gst", *table, "--hyphens", "split"]
-        fails([*command, "--output", f"{t}/x"], "wrong-setting", "join")
+        other_way = {"input": ["in.txt"], "table": "table", "tokens": "x", "tokenizer": "gst", "hyphens": "split"}
+        fails(["run", save(t / "x.toml", {"collocations": other_way})], "wrong-setting", "join")
         succeeds("count", f"{t}/in.txt", "--output", f"{t}/plain", *quiet)
         space_of = ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/plain", "--output", f"{t}/y"]
         fails(space_of, "wrong-setting", "hyphens")

@@ -2,13 +2,12 @@
 
 import contextlib
 import os
-import shlex
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
-from corpusveil.deployment.package import SUBMIT, spark_commands
 from corpusveil.jobs.java import ensure_java
+from tests.deployment.packing import SUBMIT
 from tests.engines.processes import free_port, kill_tree, wait_until
 
 WORKERS = 2
@@ -29,12 +28,11 @@ def bare(home: Path) -> dict[str, str]:
 
 
 def submit(packed: Path, master: str, *settings: str) -> list[str]:
-    """Return the submission of a command line with a packed environment, as ``package spark`` prints it."""
-    shown = shlex.split(spark_commands(str(packed))["standalone"])
-    script = shown.index(f"{packed}/{SUBMIT}")
-    told = [str(bin_folder() / "spark-submit"), *shown[1:script], *settings, shown[script]]
-    told[told.index("spark://HOST:7077")] = master
-    return told
+    """Return the submission of a command line with a packed environment, as docs/clusters.md has it."""
+    told = [str(bin_folder() / "spark-submit"), "--master", master, "--files", str(packed)]
+    for name, python in (("", f"./{packed.name}"), ("driver.", str(packed))):
+        told += ["--conf", f"spark.pyspark.{name}python={python}"]
+    return [*told, *settings, str(SUBMIT)]
 
 
 @contextlib.contextmanager

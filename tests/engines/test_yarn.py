@@ -19,9 +19,9 @@ from xml.sax.saxutils import escape
 import psutil
 import pytest
 
-from corpusveil.deployment.package import ENVIRONMENT, SUBMIT, package_spark
 from corpusveil.jobs.java import ensure_java
 from tests.contracts.engine import WITH_WORKERS, EngineContract, installed, no_cluster
+from tests.deployment.packing import SUBMIT, pack
 from tests.engines.corpora import make_ground
 from tests.engines.processes import SMALL, finished, free_port, kill_tree, start, wait_until
 from tests.faults.harm import OPTIONS, Bench
@@ -115,11 +115,11 @@ class Yarn:
             for name, value in {**shared, "SPARK_LOCAL_IP": "127.0.0.1"}.items()
             for where in ("spark.yarn.appMasterEnv", "spark.executorEnv")
         ]
-        wanted += [f"spark.pyspark.python=./{ENVIRONMENT}", f"spark.yarn.jars=local:{home}/jars/*", *settings]
+        wanted += [f"spark.pyspark.python=./{self.packed.name}", f"spark.yarn.jars=local:{home}/jars/*", *settings]
         command = [
             str(home / "bin" / "spark-submit"), "--master", "yarn", "--deploy-mode", "cluster",
-            "--files", str(self.packed / ENVIRONMENT), *SMALL, *(word for pair in wanted for word in ("--conf", pair)),
-            str(self.packed / SUBMIT), *arguments,
+            "--files", str(self.packed), *SMALL, *(word for pair in wanted for word in ("--conf", pair)),
+            str(SUBMIT), *arguments,
         ]  # fmt: skip
         here = {"SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": "", "PYSPARK_DRIVER_PYTHON": ""}
         conf = str(self.folder / "client")
@@ -155,8 +155,7 @@ class YarnBench(Bench):
 @pytest.fixture(scope="class")
 def yarn(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Yarn]:
     folder, jars = tmp_path_factory.mktemp("yarn"), installed("yarn/version").with_name("jars")
-    package_spark(str(folder / "packed"))
-    made = Yarn(folder, folder / "packed", jars)
+    made = Yarn(folder, pack(folder / "packed"), jars)
     try:
         made.start()
         yield made

@@ -34,7 +34,7 @@ from gensim.test.utils import datapath
 
 import corpusveil as cv
 from corpusveil.mechanisms import registry
-from tests.calls import QUIET, succeeds
+from tests.calls import QUIET, save, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, rows, write_corpus, write_shard
 
 VOLATILE = {"seconds", "tokens_a_day", "corpusveil", "versions", "made_with", "created", "_", "peak", "cpu"}
@@ -234,7 +234,7 @@ RELEASES: dict[str, list[str]] = {
     "bad-rows": ["bad", "--on-bad-rows", "drop"],
     "duplicates, same noise": ["c4", "--duplicates", "same-noise", "--id", "id"],
     "duplicates, dropped": ["c4", "--duplicates", "drop", "--id", "id"],
-    "a strategy": ["c4", "--strategy", "s1", "--stop-words", "keep", "--epsilon", "6"],
+    "a strategy": ["c4", "--epsilon", "6"],
     "a study's settings": [
         "c4", "--mechanism", "diffractor-geometric", "--per", "token", "--case", "lower",
         *(word for name in ("unknown-words", "stop-words", "numbers", "contacts", "punctuation", "other")
@@ -252,7 +252,16 @@ def corpora() -> dict[str, Any]:
         settings = ["--space", "space", "--output", output, "--key", "release.key", "--progress", "none"]
         for option, value in (("--mechanism", "ring-geometric"), ("--epsilon", "1"), ("--corpus", "golden")):
             settings += [] if option in arguments else [option, value]
-        succeeds("privatize", *arguments, *settings)
+        if name == "a strategy":  # which files alone name
+            given = {
+                "corpus": {"input": ["c4"], "name": "golden"}, "space": {"path": "space"},
+                "mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 6.0, "strategy": "s1"},
+                "text": {"stop_words": "keep"},
+                "key": {"path": "release.key"}, "output": {"path": str(output)},
+            }  # fmt: skip
+            succeeds("run", save(Path("strategy.toml"), given), "--progress", "none")
+        else:
+            succeeds("privatize", *arguments, *settings)
         records = output.with_name(output.name + ".records")
         found[name] = {
             "manifest": {key: short(value) for key, value in _manifest(output).items()},

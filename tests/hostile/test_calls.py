@@ -101,11 +101,7 @@ def options() -> Iterator[Call]:
     yield privatize("DaskRunner", "--engine", "beam", "--runner", "DaskRunner")
     yield privatize("--key*--test-key*[wrong-setting]", "--test-key")
     for more, said in (
-        (("--strategy", "s5"), "s1, s2, s3, s4"), (("--strategy", "s3"), "--collocations"),
-        (("--strategy", "s3", "--tokenizer", "mst"), "--tokenizer: mst contradicts"),
-        (("--strategy", "s1", "--per", "token"), "--per: token contradicts"),
         (("--tokenizer", "gst"), "--collocations"), (("--collocations", "{release}"), "takes no"),
-        (("--allocation", "word-share"), "per document"),
         (("--tokenizer", "gst", "--collocations", "{corpus}"), "no collocation table"),
     ):  # fmt: skip
         yield privatize(said, *more)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from corpusveil.storage import files
-from tests.calls import QUIET, succeeds
-from tests.cli.test_run import basic, save
+from tests.calls import QUIET, save, succeeds
+from tests.cli.test_run import basic
 from tests.engines.corpora import Ground, encode, rows, write_shard
 
 BAD = b'{"text": 1}\n'

@@ -26,7 +26,7 @@ from corpusveil.sampling import grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
-from tests.calls import QUIET, succeeds
+from tests.calls import QUIET, save, succeeds
 from tests.contracts.spaces import ring_distances
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
 from tests.kernel.test_kernel import Spy
@@ -121,19 +121,26 @@ def test_the_table_is_part_of_the_release() -> None:
 
 
 @pytest.mark.parametrize(("name", "plain"), [
-    ("s1", ["--allocation", "word-share"]),
-    ("s2", ["--allocation", "word-share", "--tokenizer", "gst"]), ("s3", ["--tokenizer", "gst"]),
-    ("s4", ["--tokenizer", "mst"]),
+    ("s1", {"budget": {"allocation": "word-share"}}),
+    ("s2", {"budget": {"allocation": "word-share"}, "text": {"tokenizer": "gst"}}),
+    ("s3", {"text": {"tokenizer": "gst"}}), ("s4", {"text": {"tokenizer": "mst"}}),
 ])  # fmt: skip
-def test_a_strategy_is_the_options_it_stands_for(tmp_path: Path, name: str, plain: list[str]) -> None:
+def test_a_strategy_is_the_options_it_stands_for(tmp_path: Path, name: str, plain: dict[str, dict[str, str]]) -> None:
     SPACE.save(str(tmp_path / "space"))
     pq.write_table(table_of(PAIRS), tmp_path / "table.parquet")
     texts = [EXAMPLE, "The river bank in New York.", "", "I am; I think new york"]
     source = write_shard(tmp_path / "in" / "a.jsonl", [{"text": text} for text in texts])
-    words = ["privatize", source, "--space", tmp_path / "space", "--mechanism", "cmp", "--test-key", "--epsilon", "75"]
-    words += [] if name == "s1" else ["--collocations", tmp_path / "table.parquet"]
-    succeeds(*words, "--output", tmp_path / "a", "--strategy", name, *QUIET)
-    succeeds(*words, "--output", tmp_path / "b", "--per", "document", *plain, *QUIET)
+    table = {} if name == "s1" else {"collocations": str(tmp_path / "table.parquet")}
+    for output, budget, text in (
+        ("a", {"strategy": name}, {}), ("b", {"per": "document", **plain.get("budget", {})}, plain.get("text", {})),
+    ):  # fmt: skip
+        given = {
+            "corpus": {"input": [str(source)]}, "space": {"path": str(tmp_path / "space")},
+            "mechanism": {"name": "cmp"},
+            "budget": {"epsilon": 75.0, **budget}, "text": {**table, **text}, "key": {"test": True},
+            "output": {"path": str(tmp_path / output)},
+        }  # fmt: skip
+        succeeds("run", save(tmp_path / f"{output}.toml", given), *QUIET)
     assert release_files(tmp_path / "a") == release_files(tmp_path / "b")
 
 

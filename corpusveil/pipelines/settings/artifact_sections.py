@@ -29,7 +29,7 @@ class CollocationsSettings(Section):
     min_count: int = key("Leave out n-grams that occur fewer times than this.", 5, ge=1)
     hyphens: Hyphens | None = key(
         "Read long-term as two words (split) or one (join). Default: split; for 'tokenize', as in the collocation "
-        "table.", None, group="Text")
+        "table.", None, group="Text", in_file=True)
     language: str | None = key(
         "The language of the corpus, as a code or English name: de, German. Default: not recorded.", None,
         metavar="LANGUAGE", group="Text")

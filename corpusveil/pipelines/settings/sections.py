@@ -53,7 +53,7 @@ class CorpusSettings(Section):
         "The character between CSV cells, in the input and in the output.", "comma", group="Rarely used")
     root: str | None = key(
         "The folder from which paths that identify documents are counted. Only without {corpus.id}. Default: the "
-        "common folder of all files.", None, path=True, metavar="URL", group="Rarely used")
+        "common folder of all files.", None, path=True, in_file=True)
     name: str | None = key(
         "The name of the corpus. It is part of the identity of a document without {corpus.id}, and of each unit in a "
         "ledger: set it if values of {ledger.unit} are unique in this corpus only. Default: the name of its folder.",
@@ -106,10 +106,10 @@ class BudgetSettings(Section):
         "there), paragraph or sentence.", "token")
     allocation: Allocation = key(
         "How the budget of a document is divided: equally among the tokens that are replaced (uniform), or among all "
-        "its words (word-share).", "uniform", group="Rarely used")
+        "its words (word-share).", "uniform", in_file=True)
     strategy: str | None = key(
         "A strategy of the collocation study: sets {budget.per}, {budget.allocation} and {text.tokenizer}.", None,
-        metavar="NAME", choices="corpusveil.choices:STRATEGIES", group="Rarely used")
+        choices="corpusveil.choices:STRATEGIES", in_file=True)
 
 
 class TextSettings(Section):
@@ -139,7 +139,7 @@ class TextSettings(Section):
         start="restore")
     hyphens: Hyphens = key(
         "Read long-term as two words (split) or one (join). Choose as for the text that the space was made from.",
-        "split", group="Rarely used")
+        "split", in_file=True)
     markup: Markup = key(
         "HTML: read tags as text (words), or read and write only the text between them (strip).", "words",
         start="strip")
