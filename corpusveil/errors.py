@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 
 _MOST_NAMES = 20
+_QUERY = re.compile(r"(\bhttps?://[^\s?#]+)[?#]\S*?(?=[:,;.)'\"]*(?:\s|$))")
 _NAME = re.compile(r"[^\W\d][\w.:@/+-]{0,39}(?: [\w.:@/()+-]{1,20}){0,2}")
 
 
@@ -31,7 +32,7 @@ class CorpusveilError(Exception):
     code: ClassVar[str]
 
     def __str__(self) -> str:
-        text = super().__str__()
+        text = without_queries(super().__str__())
         return text if text.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in text)
 
     def __init_subclass__(cls, code: str | None = None) -> None:
@@ -108,6 +109,11 @@ class BadShardsError(UserError, code="bad-shards"):
 # Sentences that several rooms say.
 GO_ON = "Finished work is kept; run the same command again."
 KILLED = "A worker process was killed"
+
+
+def without_queries(text: str) -> str:
+    """Return text without the queries of addresses in it, which are signatures that open files to everybody."""
+    return _QUERY.sub(r"\1", text) if "://" in text else text
 
 
 def worker_killed() -> WorkError:

@@ -13,9 +13,8 @@ import time
 import traceback
 from pathlib import Path
 
-from fuzz.found import found
 from fuzz.invariant import SAID, need
-from fuzz.readers import READERS
+from fuzz.readers import READERS, found
 
 HOME = Path(".fuzz")
 SECONDS_AN_INPUT = 10
@@ -51,11 +50,8 @@ def fuzz(name: str, seconds: int) -> int:
         if b"INITED" not in said:
             print(f"{name}: could not begin: {log} says why", file=sys.stderr)
             return 1
-    found = sorted(set(findings.glob(f"{name}-*")) - before)
-    told = [path for path in found if path.suffix != ".bin"]
-    print(f"{name}: {executions:,} inputs, {time.monotonic() - began:.0f} s, {len(told)} findings", flush=True)
-    for path in told:
-        print(f"  {path}: {path.read_text().splitlines()[0] if path.suffix == '.txt' else 'crash, hang or memory'}")
+    told = sorted(path for path in set(findings.glob(f"{name}-*")) - before if path.suffix != ".bin")
+    print(f"{name}: {executions:,} inputs, {time.monotonic() - began:.0f} s, findings: {told}", flush=True)
     return len(told)
 
 

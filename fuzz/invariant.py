@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import re
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
+
+import pyarrow as pa
 
 from corpusveil.errors import UserError, WorkError
 
@@ -61,3 +64,27 @@ def refused(call: Callable[[], R], named: Path | str, *, quotes: bool = False) -
     except (UserError, WorkError) as error:
         need_sentence(str(error), str(named), quotes=quotes)
         return None
+
+
+RAW = 0x80
+"""This bit of an input's first byte says that its bytes are the container itself."""
+
+
+def packed(data: bytes, codec: str, *, raw: bool) -> bytes:
+    """Return bytes compressed in two parts, or unchanged if they are ``raw`` or the format has no compression."""
+    if raw or not codec:
+        return data
+    half = len(data) // 2
+    parts = (data[:half], data[half:])
+    if codec == ".gz":
+        return b"".join(gzip.compress(part, 1, mtime=0) for part in parts)
+    return b"".join(pa.Codec("zstd").compress(part, asbytes=True) for part in parts)
+
+
+def changed(whole: bytes, edits: bytes) -> bytes:
+    """Return a file with changed bytes: of every three of ``edits``, two are the place, and one is the new byte."""
+    data = bytearray(whole)
+    for at in range(0, len(edits) - 2, 3):
+        if data:
+            data[int.from_bytes(edits[at : at + 2], "little") % len(data)] ^= edits[at + 2]
+    return bytes(data)

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import multiprocessing
 import os
 import tempfile
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
+import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-import corpusveil
 from corpusveil import mechanisms
 from corpusveil.budget import Budget
 from corpusveil.collocations.count import CountOptions, count_corpus
@@ -26,6 +28,8 @@ from corpusveil.collocations.score import score_counts
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
+from corpusveil.passages.build import build_store
+from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.sampling.keys import Key
 from corpusveil.search.neighbors import nearest
 from corpusveil.spaces import load_space
@@ -33,20 +37,30 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.parquet import read_table
 from corpusveil.text.policy import TextPolicy
+from corpusveil.text.spans import SpanPolicy
 from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 
 ARTICLES, SHARDS, DIMENSIONS = 40, 3, 16
 
 
-def forget_old() -> None:
-    """Remove machine code that was made before the last change of a file with loops."""
-    package = Path(corpusveil.__file__).parent
-    loops = [path for path in package.rglob("*.py") if "corpusveil.compiled" in path.read_text()]
-    newest = max(path.stat().st_mtime for path in loops)
-    for kept in package.rglob("__pycache__/*.nb[ci]"):
-        if kept.stat().st_mtime < newest:
-            kept.unlink()
+ROOT = Path(__file__).parents[1]
+ROOMS = [ROOT / name for name in ("corpusveil", "evaluate/corpusveil_evaluate", "spans/corpusveil_spans")]
+DONE = ROOT / ".tools" / "loops-compiled"
+"""Says of what the loops were compiled last."""
+
+
+def forget_old() -> str:
+    """Remove machine code that was made before the last change of a file with loops; return what this is made of."""
+    loops = [path for room in ROOMS for path in room.rglob("*.py") if "corpusveil.compiled" in path.read_text()]
+    newest, kept = max(path.stat().st_mtime for path in loops), 0
+    for code in (path for room in ROOMS for path in room.rglob("__pycache__/*.nb[ci]")):
+        if code.stat().st_mtime < newest:
+            code.unlink()
+        else:
+            kept += 1
+    return f"{numba.__version__} {newest} {bool(kept)}"
 
 
 def do_a_little() -> None:
@@ -69,16 +83,54 @@ def do_a_little() -> None:
     drawn = np.random.default_rng(0).standard_normal((words.num_rows, DIMENSIONS)).astype(np.float32)
     vectors = Vectors(words["ngram"].to_pylist(), drawn, counts=words["count"].to_numpy())
     build_space(vectors).save("space")
-    nearest(vectors.vectors, 0, 8)  # of which a space seldom has need
+    with ProcessPoolExecutor(2, multiprocessing.get_context("spawn")) as two:
+        for done in [two.submit(each) for each in (of_readers, of_mechanisms, of_passages)]:
+            done.result()
+
+
+def of_mechanisms() -> None:
+    """Release the texts by every mechanism."""
     space = load_space("space")
     for name in mechanisms.names():
         with contextlib.suppress(UserError):
             release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
-            privatize_corpus(release, [str(corpus)], name, Local())
+            privatize_corpus(release, ["texts"], name, Local())
+
+
+def of_passages() -> None:
+    """Make a space as it is made with care, release by passages, and with spans where their package is installed."""
+    space = load_space("space")
+    nearest(space.vectors, 0, 8)  # of which a space seldom has need
+    improved = build_space(Vectors(list(space.vocabulary.words), space.vectors, counts=space.counts), order="improved")
+    exchange = PassageExchange(build_store(["texts"], "store", space, "as news"))
+    for per in ("sentence", "document"):
+        release = PassageRelease(exchange, 10.0, per, key=Key.generate(), accept_overlap=True)
+        privatize_corpus(release, ["texts"], per, Local())
+    with contextlib.suppress(UserError):
+        found = SpanPolicy(find=["rules", "names"])
+        by_words = Release(mechanisms.make("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found)
+        privatize_corpus(by_words, ["texts"], "spans", Local())
+
+
+def of_readers() -> None:
+    """Read a release by the model of an evaluation, where that is installed: of a file, and of texts."""
+    with contextlib.suppress(ImportError):
+        from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
+        from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model
+        from corpusveil_evaluate.statistics.perplexity import KneserNey
+
+        build_model("counts", "model")
+        space, texts = load_space("space"), news()[:ARTICLES]
+        for model in (load_model("model"), KneserNey.of_texts(texts).model):
+            law = mechanisms.make("ring-geometric", space)
+            Denoiser(law, Budget(1.0), TextPolicy(), model, Search()).readable(texts)
 
 
 if __name__ == "__main__":
-    forget_old()
-    with tempfile.TemporaryDirectory() as scratch:
-        os.chdir(scratch)
-        do_a_little()
+    if not DONE.exists() or DONE.read_text() != forget_old():
+        with tempfile.TemporaryDirectory() as scratch:
+            os.chdir(scratch)
+            do_a_little()
+            os.chdir(ROOT)
+        DONE.parent.mkdir(exist_ok=True)
+        DONE.write_text(forget_old())

@@ -35,7 +35,9 @@ SHORT_LIVED = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Leave this user's cache and keys alone, and let Spark start wherever the ``jre`` extra or a Java is."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CORPUSVEIL_CACHE", str(tmp_path_factory.mktemp("cache")))
+        own = tmp_path_factory.getbasetemp()
+        run = own.parent if "PYTEST_XDIST_WORKER" in os.environ else own  # its processes unpack a space once
+        patch.setenv("CORPUSVEIL_CACHE", str(run / "cache"))
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.setenv("PYSPARK_PYTHON", sys.executable)
         patch.setenv("PYSPARK_DRIVER_PYTHON", sys.executable)

@@ -29,8 +29,7 @@ def run(cache: str) -> list[str]:
 def test_loops_run_where_nothing_can_be_written(tmp_path: Path) -> None:
     """Neither the package nor a home nor the folder of NUMBA_CACHE_DIR: each process compiles for itself."""
     tmp_path.joinpath("file").touch()
-    for cache in ("", str(tmp_path / "file" / "below")):
-        assert run(cache) == ["2", "0", "1"], cache
+    assert run(str(tmp_path / "file" / "below")) == ["2", "0", "1"]
 
 
 def test_what_one_process_compiled_the_next_one_loads(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ REGISTERS = (
     ("fuzz/*.py", "\ndef readers("),
 )
 """Folders whose files are found, and what such a file declares."""
+NEED_A_GROUP = {"__main__", "worker", "doctest_blocks"}
+"""Programs, and what imports what make fuzz or make docs installs."""
 EMPTY_NAMES = {"told", "found", "one"}
 WORST = re.compile(
     r"\bbehind\b|(?<![Tt]here )\b(?:is|are) none\b(?! of)|\b[Ss]o many\b(?! that)|(?<![\w.)\]}])\.\d+ ?%"
@@ -123,7 +125,7 @@ def test_every_benchmark_attack_reader_and_script_can_be_imported() -> None:
     """They run outside the tests, so that a name that moved would be noticed only by whoever runs them."""
     folders = ("benchmarks", "attacks", "fuzz", "scripts")
     paths = [path for folder in folders for path in sorted((ROOT / folder).glob("*.py"))]
-    names = [f"{path.parent.name}.{path.stem}" for path in paths if path.stem not in ("__main__", "worker")]
+    names = [f"{path.parent.name}.{path.stem}" for path in paths if path.stem not in NEED_A_GROUP]
     program = f"import importlib\nfor name in {names}: importlib.import_module(name)"
     done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=False)
     assert len(names) > 20

@@ -155,6 +155,8 @@ def run(arguments: list[str]) -> int:
             parameter.default = False if parameter.default is None else parameter.default  # as the option of help
         return root.main(own, prog_name="corpusveil", standalone_mode=False, obj=call)
 
+    if hasattr(sys.stdout, "reconfigure"):  # which may not be UTF-8
+        sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("py4j").setLevel(logging.ERROR)
     return ended(perform, debug=debug, arguments=own)
 

@@ -6,11 +6,10 @@ import contextlib
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
-from rich.console import Console, RenderableType
+from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.text import Text
 
 from corpusveil.display import several
 from corpusveil.errors import CorpusveilError
@@ -22,7 +21,6 @@ from corpusveil.storage.tasks import ShardTask
 from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
 
 POLL_SECONDS = 0.5
-_WORDS = ("words", "unknown_words", "stop_words")
 
 
 class _Progress:
@@ -42,71 +40,36 @@ class _Progress:
         for name in self._records.names("shards"):
             if name in self._waiting and (record := self._records.read(f"shards/{name}", Shard)):
                 self._waiting.remove(name)
-                counts = record.counts
-                new.update(
-                    done=1, tokens=counts.tokens_written, privatized=counts.privatized, changed=counts.changed,
-                    words=sum(counts.tokens.get(role, 0) for role in _WORDS),
-                    unknown=counts.tokens.get("unknown_words", 0),
-                )  # fmt: skip
+                new.update(shards=1, tokens=record.counts.tokens_written)
         return new
 
-    def look(self) -> tuple[float, int, str, str]:
-        """Return how many shards are done, of how many, a line for below a bar, and one for where there is no bar."""
+    def look(self) -> tuple[float, int, str]:
+        """Return how many shards are done, of how many, and a line with the speed."""
         self._done += self._finished()
-        now, begun = self._done.copy(), 0.0
+        shards, tokens = float(self._done["shards"]), self._done["tokens"]
         for name in self._records.names("progress"):
             if name in self._waiting and (beat := self._records.read(f"progress/{name}", Beat)):
-                now.update({word: getattr(beat, word) for word in ("tokens", "privatized", "changed")})
-                begun += beat.share
-        return now["done"] + begun, self._total, *self._lines(now, now["done"] + begun)
-
-    def _lines(self, now: Counter[str], done: float) -> tuple[str, str]:
-        shards = f"{now['done']} of {several(self._total, 'shard')}"
+                shards, tokens = shards + beat.share, tokens + beat.tokens
         seconds, failures = time.monotonic() - self._began, len(self._records.names("failed"))
-        rate = now["tokens"] / seconds if seconds else 0.0
-        speed = f"{float(f'{rate:.2g}'):,.0f} {self._unit}s/s"  # two digits
-        shares = _shares(now) if self._unit == "token" else []
-        failed = [f"{failures} failed"] if failures else []
-        alone = [shards, several(now["tokens"], self._unit), speed, *(shares if sys.stderr.isatty() else []), *failed]
-        if 0 < done < self._total:  # the rest takes as long as the finished part
-            alone.append(f"about {seconds * (self._total - done) / done:.0f} s left")
-        return ", ".join([speed, *shares, *failed]), ", ".join(alone)
-
-
-def _shares(counts: Counter[str]) -> list[str]:
-    """Return the shares of changed, known and unknown words in words: private, so only for a terminal."""
-    shares = [f"{counts['changed'] / counts['privatized']:.0%} of known words changed"] if counts["privatized"] else []
-    if counts["words"]:
-        unknown = counts["unknown"] / counts["words"]
-        shares.append(f"{1 - unknown:.0%} known, {unknown:.0%} unknown")
-    return shares
-
-
-class _TwoLines(Progress):
-    """A bar with a line of text below it, which a terminal of 80 columns shows whole."""
-
-    second = ""
-
-    def get_renderables(self) -> Iterable[RenderableType]:
-        """Yield the bar, and the line once there is one."""
-        yield from super().get_renderables()
-        if self.second:
-            yield Text(self.second)
+        speed = f"{float(f'{tokens / max(seconds, 1e-9):.2g}'):,.0f} {self._unit}s/s"  # two digits
+        failed = f", {failures} failed" if failures else ""
+        return shards, self._total, f"{several(tokens, self._unit)}, {speed}{failed}"
 
 
 @contextlib.contextmanager
-def _shown(how: Manner, title: str, look: Callable[[], tuple[float, int, str, str]]) -> Iterator[None]:
-    """Show the work of the block as a bar or as lines; ``look`` returns part, whole, and the text of each form."""
-    columns = (TextColumn(title), BarColumn(bar_width=24), MofNCompleteColumn(), TimeElapsedColumn())
-    with _TwoLines(*columns, TimeRemainingColumn(), console=Console(stderr=True), disable=how != "bar") as bar:
+def _shown(how: Manner, title: str, look: Callable[[], tuple[float, int, str]]) -> Iterator[None]:
+    """Show the work of the block as a bar or as lines; ``look`` returns part, whole, and a text."""
+    columns = (TextColumn(title), BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
+    console = Console(stderr=True)
+    with Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console, disable=how != "bar") as bar:
         line = bar.add_task("", total=None)
 
         def show() -> None:
             with contextlib.suppress(CorpusveilError, OSError):  # a record is being replaced
-                done, total, bar.second, alone = look()
-                bar.update(line, completed=done, total=total)
+                done, total, text = look()
+                bar.update(line, completed=done, total=total, description=text)
                 if how == "lines":
-                    print(alone, file=sys.stderr, flush=True)
+                    print(f"{title}: {int(done)} of {total}, {text}", file=sys.stderr, flush=True)
 
         every = POLL_SECONDS if how == "bar" else LINE_SECONDS
         try:
@@ -131,9 +94,8 @@ class Terminal(Watch):
     def stage(self, name: str, folder: str, tasks: int) -> contextlib.AbstractContextManager[None]:
         began = time.monotonic()
 
-        def look() -> tuple[float, int, str, str]:
-            done = len(files.listing(folder))
-            return done, tasks, "", f"{name}: {done} of {tasks}, {time.monotonic() - began:.0f} s"
+        def look() -> tuple[float, int, str]:
+            return len(files.listing(folder)), tasks, f"{time.monotonic() - began:.0f} s"
 
         return contextlib.nullcontext() if self.how == "none" else _shown(self.how, name, look)
 

@@ -6,9 +6,10 @@ fingerprint covers exactly these (``Kernel.noise_tags``), so equal noise is reco
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,20 +21,33 @@ from corpusveil.ledger.entries import NUMBERS
 from corpusveil.ledger.units import Unit, documents_of, fingerprints, part, texts_of
 from corpusveil.storage import files
 from corpusveil.storage.documents import Documents
+from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
 from corpusveil.storage.tasks import ShardTask
 
 
-class DroppedRows(Protocol):
-    """The rows that a run leaves out as copies of others."""
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Which rows a run leaves out, by shard and row, in files among the records."""
 
-    @property
-    def digests(self) -> Mapping[int, str]:
-        """The digest of the rows of each shard."""
+    records: Records
+    digests: Mapping[int, str]
+    """The digest of the rows that a shard leaves out, by the shard's number."""
 
     def rows(self, shard: int) -> npt.NDArray[np.int64]:
         """Return the rows that a shard leaves out, ascending."""
+        return np.frombuffer(files.read_bytes(self.records.address(f"{shard:05d}.rows")), dtype="<i8")
+
+    @classmethod
+    def written(cls, records: Records, rows: Iterable[tuple[int, npt.NDArray[np.int64]]], key: bytes) -> Drops:
+        """Write the rows that each shard leaves out, ascending, and return them, with digests under a key."""
+        digests = {}
+        for shard, left_out in rows:
+            data = left_out.astype("<i8").tobytes()
+            files.write_bytes(records.address(f"{shard:05d}.rows"), data, private=True)
+            digests[shard] = hashlib.blake2b(data, digest_size=16, key=key).hexdigest()
+        return cls(records, digests)
 
 
 def schema(units: Sequence[Unit]) -> pa.Schema:
@@ -106,7 +120,7 @@ class AccountPass(Pass):
 
     account: Account = field(kw_only=True)
     corpus: str = field(kw_only=True)
-    drops: DroppedRows | None = None
+    drops: Drops | None = None
 
     def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
         left_out = None if self.drops is None else self.drops.rows(task.shard)

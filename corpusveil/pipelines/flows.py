@@ -65,7 +65,7 @@ FLOWS = (
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
         "corpusveil.pipelines.artifacts:count", """
-        collocations: input!= text counts!=output max_n min_count language
+        collocations: input!= text counts!=output max_n min_count hyphens language
         engine: name=engine workers master""",
         wanted=("collocations.input", "collocations.counts"),
         artifact="collocations.counts", reads="collocations.input"),
@@ -87,7 +87,7 @@ FLOWS = (
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
         "corpusveil.pipelines.artifacts:tokenize", """
-        collocations: input!= text table=collocations tokens!=output language tokenizer
+        collocations: input!= text table=collocations tokens!=output hyphens language tokenizer
         engine: name=engine workers master""",
         wanted=("collocations.input", "collocations.tokens"),
         artifact="collocations.tokens", reads="collocations.input"),
@@ -168,8 +168,11 @@ def commands() -> Mapping[str, str]:
 
 
 @functools.cache
-def options_of(command: str) -> Mapping[str, Setting]:
-    """Return the settings that a command has, by the names of its parameters, in the order of the settings."""
+def options_of(command: str, *, in_files: bool = False) -> Mapping[str, Setting]:
+    """Return the settings that a command has, by the names of its parameters, in the order of the settings.
+
+    ``in_files``: with those that only files and Python have.
+    """
     from corpusveil.pipelines.fields import declared
     from corpusveil.pipelines.settings import Settings
 
@@ -177,7 +180,7 @@ def options_of(command: str) -> Mapping[str, Setting]:
     options = {}
     for setting in declared(Settings):
         name, is_needed = given.get(setting.place) or given.get(f"{setting.name}.*") or (None, False)
-        if name is not None and not setting.in_file:
+        if name is not None and (in_files or not setting.in_file):
             own = name.replace("*", setting.key)
             options[own or setting.key] = dataclasses.replace(setting, is_argument=not own, is_needed=is_needed)
     return options

@@ -14,11 +14,10 @@ from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.release.corpus import Outcome
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.manifest import MANIFEST
 from corpusveil.transforms.release.pages import page_of
 from corpusveil.transforms.release.planning import forecast
-from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 
 def run(settings: Settings, watch: Watch | None = None, *, debug: bool = False, explain: bool = False) -> Outcome:

@@ -147,7 +147,7 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
 
 
 def _arguments() -> dict[str, Setting]:
-    options = options_of("privatize").items()
+    options = options_of("privatize", in_files=True).items()
     return {
         name: setting for name, setting in options
         if name in _ALSO or setting.name in _RELEASES

@@ -60,7 +60,7 @@ def steps(document: Document) -> Iterator[FlowStep]:
 def _asked(settings: Settings, flow: Flow) -> dict[str, Any]:
     """Return the settings of a flow that are not defaults, except those of the engine."""
     asked = {}
-    for setting in options_of(flow.command or flow.name).values():
+    for setting in options_of(flow.command or flow.name, in_files=True).values():
         value = settings.value(setting.place)
         if setting.name != "engine" and value != setting.default:
             asked[setting.place] = value

@@ -33,44 +33,36 @@ class Nominations(NamedTuple):
     floors: Float64
 
 
-def nominate(vectors: Float32, k: int, ids: Int64 | None = None) -> Nominations:
-    """Nominate ``min(k, n)`` words for each word.
-
-    Args:
-        vectors: float32 [V, d], finite.
-        k: how many, at least 1.
-        ids: int64 [n], ascending: nominate these words for each other. None: all.
-    """
-    whole = ids is None
-    ids = np.arange(len(vectors)) if ids is None else ids
-    n = len(ids)
-    points, exponent = _centred(vectors, ids)
+def nominate(vectors: Float32, k: int) -> Nominations:
+    """Nominate ``min(k, V)`` words for each word of float32 [V, d], finite; k is at least 1."""
+    n = len(vectors)
+    points, exponent = _centred(vectors)
     if n <= k or not points.any():  # all are nominated, or all are alike
-        return Nominations(np.tile(ids[:k].astype(np.int32), (n, 1)), np.full(n, np.inf if n <= k else 0.0))
+        rows = np.tile(np.arange(min(k, n), dtype=np.int32), (n, 1))
+        return Nominations(rows, np.full(n, np.inf if n <= k else 0.0))
     search = NearestSearch.of(points)
     slack = (vectors.shape[1] + 4) * 2.0**-51
     rows, floors = np.empty((n, k), np.int32), np.empty(n)
     for first in range(0, n, TILE_ROWS):
-        if whole:  # not for the words that a tour has left
-            reached("comparing words", first / n)
+        reached("comparing words", first / n)
         some = points[first : first + TILE_ROWS].astype(np.float64)
         near = search.several(some, k)
         squares = ((some - points[near[:, -1]]) ** 2).sum(axis=1) * (1 - slack) - 3 * slack * search.largest**2
         distances = np.sqrt(np.maximum(squares, 0)) - 2.0**-22 * search.largest
         floors[first : first + TILE_ROWS] = np.maximum(distances, 0) ** 2 * (1 - slack)
-        rows[first : first + TILE_ROWS] = ids[near]
+        rows[first : first + TILE_ROWS] = near
     return Nominations(rows, np.ldexp(floors, -2 * exponent))
 
 
-def _centred(vectors: Float32, ids: Int64) -> tuple[Float32, int]:
-    """Return these vectors less the mean of all, times 2^exponent, float32 [n, d] below 1; and the exponent."""
+def _centred(vectors: Float32) -> tuple[Float32, int]:
+    """Return vectors less their mean, times 2^exponent, float32 [V, d] below 1; and the exponent."""
     mean = vectors.mean(axis=0, dtype=np.float64)
-    strips = range(0, len(ids), TILE_ROWS)
-    largest = max(float(np.abs(vectors[ids[i : i + TILE_ROWS]] - mean).max()) for i in strips)
+    strips = range(0, len(vectors), TILE_ROWS)
+    largest = max(float(np.abs(vectors[i : i + TILE_ROWS] - mean).max()) for i in strips)
     exponent = -int(np.frexp(largest)[1])
-    points = np.empty((len(ids), vectors.shape[1]), np.float32)
+    points = np.empty(vectors.shape, np.float32)
     for i in strips:
-        points[i : i + TILE_ROWS] = np.ldexp(vectors[ids[i : i + TILE_ROWS]] - mean, exponent)
+        points[i : i + TILE_ROWS] = np.ldexp(vectors[i : i + TILE_ROWS] - mean, exponent)
     return points, exponent
 
 

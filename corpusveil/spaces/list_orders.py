@@ -28,11 +28,6 @@ from corpusveil.spaces.tour_improvement import NEIGHBORS, SMALLEST, improve
 from corpusveil.waiting import reached
 
 NOMINEES = 56
-# A word whose nominees are all used needs a full scan of the words left. New nominations among them pay for their
-# matrix product once there are at most this share of the words that had the last ones, and the scans since reach a
-# share of the words left (measured with vectors of 300 dimensions: at 34,573 words 136 scans, 1 renewal).
-SHRUNK = 0.8
-SCANS = 1 / 64
 BLOCK = 8192
 
 
@@ -64,7 +59,7 @@ def _orders(vectors: Float32, starts: Sequence[int], *, improved: bool) -> Int32
     nominations = nominate(distinct, NOMINEES)
     near = neighbors_among(NEIGHBORS, distinct, nominations) if improved and len(ids) >= SMALLEST else None
     for order, start in zip(orders, starts, strict=True):
-        tour, _ = _tour(distinct, nominations, int(group[start]))
+        tour = _tour(distinct, nominations, int(group[start]))
         if near is not None:
             reached("improving the list", 0.0)
             tour = improve(distinct, tour, near)
@@ -94,31 +89,22 @@ def _lowest_equal(vectors: Float32) -> Int64:
     return np.array([first.setdefault(digest, word) for word, digest in enumerate(digests)], np.int64)
 
 
-def _tour(vectors: Float32, nominations: Nominations, start: int) -> tuple[Int32, int]:
-    """Return the tour of all words from ``start``, and how many full scans it took."""
+def _tour(vectors: Float32, nominations: Nominations, start: int) -> Int32:
+    """Return the tour of all words from ``start``; if all nominees of a word are used, all words left are scanned."""
     order = np.empty(len(vectors), np.int32)
     order[0] = word = start
     used = np.zeros(len(vectors), np.bool_)
     used[start] = True
-    rows, floors = nominations.rows.copy(), nominations.floors.copy()
-    at, scans, since, nominated = 1, 0, 0, len(vectors)
+    at = 1
     while True:
-        at, word = _walk(vectors, rows, floors, used, order, at, word)
-        left = len(order) - at
+        at, word = _walk(vectors, nominations.rows, nominations.floors, used, order, at, word)
         reached("going from word to word", at / len(order))
-        if not left:
-            return order, scans
-        unused = np.flatnonzero(~used)
-        if since >= SCANS * left and left <= SHRUNK * nominated:
-            renewed = nominate(vectors, rows.shape[1], unused)
-            rows[unused, : renewed.rows.shape[1]] = renewed.rows
-            rows[unused, renewed.rows.shape[1] :] = renewed.rows[:, :1]
-            floors[unused] = renewed.floors
-            since, nominated = 0, left
-        word = int(nearest(vectors, word, 1, unused)[0][0])
+        if at == len(order):
+            return order
+        word = int(nearest(vectors, word, 1, np.flatnonzero(~used))[0][0])
         used[word] = True
         order[at] = word
-        at, scans, since = at + 1, scans + 1, since + 1
+        at += 1
 
 
 @njit()

@@ -56,9 +56,10 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
         for words, why in _UNREAD.items():
             if words in str(error):
                 raise DataError(f"{name}: {why}; unpack it, and compress it without.") from None
-        raise DataError(
-            f"{name}: this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
-        ) from None
+        why = f"this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
+        if codec == ".gz" and raw.head != b"\x1f\x8b":
+            why = "this is no gzip file; if the server or a browser unpacked it on the way, save it without .gz."
+        raise DataError(f"{name}: {why}") from None
 
 
 class Unpacked(io.RawIOBase):
@@ -91,14 +92,14 @@ class CountingReader(io.RawIOBase):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
         self._file = file
-        self.taken = 0
+        self.taken, self.head = 0, b""
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._file.read(size)
-        self.taken += len(data)
+        self.taken, self.head = self.taken + len(data), self.head or data[:2]
         return data
 
     def readinto(self, buffer: Any, /) -> int:

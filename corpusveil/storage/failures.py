@@ -18,6 +18,7 @@ from corpusveil.errors import (
     WorkError,
     changed_while_read,
     file_in_the_way,
+    without_queries,
 )
 from corpusveil.waiting import unless_done_in, write
 
@@ -62,7 +63,7 @@ def failing(url: str, doing: Doing) -> Iterator[None]:
     and share no exceptions, so exceptions are recognized by name. Raises UserError if running again cannot help,
     otherwise WorkError. Says on standard error, once, that a store does not answer: clients ask again in silence.
     """
-    said = f"waiting: {url} has not answered for {PATIENCE_SECONDS:.0f} s, and is asked again\n"
+    said = f"waiting: {without_queries(url)} has not answered for {PATIENCE_SECONDS:.0f} s, and is asked again\n"
     at_store = unless_done_in(PATIENCE_SECONDS, lambda: write(said)) if "://" in url else contextlib.nullcontext()
     try:
         with at_store:
@@ -83,11 +84,6 @@ def code_of(error: BaseException) -> str:
         if isinstance(code, str | int):
             return str(getattr(code, "value", code))
     return ""
-
-
-def missing_bucket(url: str, kind: str = "bucket") -> UserError:
-    """Return the sentence about an address in a missing bucket."""
-    return MissingError(f"{url}: there is no such {kind}; make it, or choose another {kind}.")
 
 
 def names_no_bucket(error: BaseException) -> bool:
@@ -134,7 +130,7 @@ def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     names = {kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__}
     code, status, reason = code_of(error), _status_of(error), _reason(error)
     if code in _NO_BUCKET:
-        return missing_bucket(url, _NO_BUCKET[code])
+        return MissingError(f"{url}: there is no such {_NO_BUCKET[code]}; make it, or choose another.")
     if isinstance(error, FileNotFoundError) or status == 404:
         return MissingError(f"{url}: there is no such {('file' if doing == 'read' else 'bucket or folder')}.")
     if isinstance(error, IsADirectoryError):

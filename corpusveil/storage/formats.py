@@ -8,7 +8,7 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from corpusveil.choices import CODECS, Codec
-from corpusveil.errors import DataError, not_a_choice
+from corpusveil.errors import DataError, not_a_choice, without_queries
 from corpusveil.registry import declared
 
 if TYPE_CHECKING:
@@ -37,11 +37,10 @@ FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
 
 def form_of(name: str) -> str:
     """Return the suffix that identifies a file's format. Raises UserError for an unknown suffix."""
+    plain = without_queries(name)
     for suffix in SUFFIXES:
-        if name.endswith(suffix):
+        if plain.endswith(suffix):
             return suffix
-    if name.lower().endswith((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers")):
-        raise DataError(f"{name}: workbooks are not read; save the sheet as CSV in UTF-8 (.csv).")
     raise DataError(
         f"{name}: the name does not say the format of this file; use one of the endings {', '.join(SUFFIXES)}."
     )

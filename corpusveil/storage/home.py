@@ -17,7 +17,7 @@ from pathlib import Path
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import UserError, WorkError
+from corpusveil.errors import UserError, WorkError, without_queries
 from corpusveil.ownership import refuse_others
 from corpusveil.storage import disk, files
 
@@ -41,13 +41,13 @@ def own_key(output: str, inputs: Sequence[str], corpus: str | None) -> Path:
 
     Another corpus has another key: under one key, equal documents of both would get equal noise.
     """
-    made_for = json.dumps([files.absolute(output), sorted(map(files.absolute, inputs)), corpus])
+    made_for = without_queries(json.dumps([files.absolute(output), sorted(map(files.absolute, inputs)), corpus]))
     return configuration_path() / "keys" / f"{hashlib.sha256(made_for.encode()).hexdigest()[:12]}.key"
 
 
 def note_output(key: Path, output: str, inputs: Sequence[str]) -> None:
     """Write next to an output's own key for which output and input it was made."""
-    note = f"{files.absolute(output)}, from {', '.join(map(files.absolute, inputs))}\n"
+    note = without_queries(f"{files.absolute(output)}, from {', '.join(map(files.absolute, inputs))}\n")
     files.create_bytes(str(key.with_suffix(_NOTE)), note.encode(), private=True)
 
 

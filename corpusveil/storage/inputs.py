@@ -15,7 +15,7 @@ from typing import Any, TypeAlias
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import AddressError, DataError, MissingError, SettingError, UserError
+from corpusveil.errors import AddressError, DataError, MissingError, SettingError, UserError, without_queries
 from corpusveil.storage import failures, files, formats
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols, shown_whole
@@ -62,13 +62,9 @@ def find_shards(
 
     A folder means every file below it, except for names that begin with a dot or an underscore, which have to be named;
     those that are not read are added to ``hidden``. Links to files are followed, because caches of data sets consist of
-    them. A listing is complete or an error: a folder that cannot be listed, a link to a folder, one that leads nowhere,
-    and a pipe are never left out. Raises UserError if nothing matches, if a file's format is unknown, if the files have
-    different formats or stores, if two are one file under two names, and for a table whose log says which of its files
-    count; WorkError if a store cannot be listed.
-
-    With ``aliens``, files that cannot be read, or not together with those of a ``form``, by default that of most, add a
-    sentence there instead of an error.
+    them. Raises UserError for whatever else would not be read, or be drawn twice, and for tables whose logs say which
+    files count; WorkError if a store cannot be listed. With ``aliens``, files that cannot be read, or not together with
+    those of a ``form``, by default that of most, add a sentence there instead of an error.
     """
     if not inputs:
         raise SettingError("There is no input; name files, folders or globs.")
@@ -124,8 +120,6 @@ class _Walk:
             else:
                 root, parts = (path, ("**", "*")) if there is not None else _parts(fs, path)
                 entries = list(self._below(fs, root, parts, pattern)) if parts else []
-            if not entries and not is_local:
-                _require_bucket(fs, path.split("*", 1)[0].rstrip("/"), pattern)
         folders = {root} if shown_whole(fs) else set()
         if is_local:
             folders = {posixpath.dirname(entry["name"]) for entry in entries}
@@ -189,8 +183,7 @@ class _Walk:
     def _below(self, fs: Any, root: str, parts: Parts, pattern: str) -> Iterator[Listed]:
         """Yield the files below a folder whose names match the parts, ``**`` any number of names.
 
-        Only folders that lead there are listed. A listing that fails is an error; fsspec's own ``glob`` and ``walk``
-        leave out its folder.
+        A listing that fails is an error; fsspec's own ``glob`` and ``walk`` leave out its folder.
         """
         waiting = [(root, _opened(parts))]
         while waiting:
@@ -305,7 +298,7 @@ def _root(root: str, urls: Sequence[str]) -> str:
 
 def folder_of(shards: Sequence[InputShard]) -> str:
     """Return the address of the folder at which the relative paths of shards begin."""
-    return files.absolute(shards[0].url.removesuffix(shards[0].relative))
+    return files.absolute(without_queries(shards[0].url).removesuffix(shards[0].relative))
 
 
 def root_of(inputs: Sequence[str]) -> str:
@@ -318,9 +311,9 @@ def root_of(inputs: Sequence[str]) -> str:
 
 
 def _path(url: str) -> str:
-    """Return the path in a store; on a disk without ``..``, so that relative paths have none either."""
+    """Return the path in a store; without a query, and on a disk without ``..``, so that relative paths have none."""
     fs, path = files.resolve(url)
-    return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else str(path)
+    return posixpath.normpath(path) if isinstance(fs, LocalFileSystem) else without_queries(path)
 
 
 def _list(fs: Any, folder: str, *, is_whole: bool = False) -> list[Listed]:
@@ -333,16 +326,6 @@ def _list(fs: Any, folder: str, *, is_whole: bool = False) -> list[Listed]:
         if failures.names_no_bucket(error):
             raise
         return []
-
-
-def _require_bucket(fs: Any, path: str, url: str) -> None:
-    """Raise an error if it is the bucket that is missing."""
-    _list(fs, path)
-    if "gs" in protocols(fs):  # Google's client does not say what is missing
-        try:
-            fs.ls(path.split("/", 1)[0], max_results=1)
-        except FileNotFoundError:
-            raise failures.missing_bucket(url) from None
 
 
 def _address(pattern: str, fs: Any, name: str) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import functools
+from typing import Any
+
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -22,12 +25,17 @@ BEGINNINGS = (
 TEXT = st.builds(lambda first, end: f"{first} {end}", st.sampled_from(BEGINNINGS), st.sampled_from(ENDS))
 
 
+@functools.cache
+def made(name: str) -> tuple[Any, Tokenizer]:
+    space = load_space("en")
+    return named(name).make(space), Tokenizer.of_words(space.vocabulary.words)
+
+
 @pytest.mark.parametrize("name", ["rules", "names"])
 @settings(max_examples=50, deadline=None)
 @given(texts=st.lists(TEXT, min_size=2, max_size=6))
 def test_a_text_is_read_alone_as_in_any_batch(name: str, texts: list[str]) -> None:
-    space = load_space("en")
-    recognizer, tokenizer = named(name).make(space), Tokenizer.of_words(space.vocabulary.words)
+    recognizer, tokenizer = made(name)
 
     def found(some: list[str]) -> list[list[tuple[int, int, str]]]:
         spans = recognizer(tokenizer.tokens(*string_buffers(pa.array(some, pa.large_string()))))

@@ -53,7 +53,7 @@ def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str)
         assert f"{name} {value}" in shown
     assert inspect.signature(cv.release).parameters["mechanism"].default is None
     for given, said in (
-        ({"per": "document"}, "a document"), ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"),
+        ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"),
         ({"markup": "strip", "language": "en"}, "markup strip, language en"), ({"case": "restore"}, "case restore"),
         ({"spans": ["rules"], "treat": ["phone=resample"]}, "found by rules; phone resample"),
         ({"duplicates": "same-noise"}, "equal texts same-noise"),

@@ -93,9 +93,8 @@ def spoil(source: Path, bad: str) -> Path:
     return shard
 
 
-@pytest.mark.parametrize(
-    "engine", [*ENGINES[1:], pytest.param(SPARK, id="spark", marks=[pytest.mark.spark, pytest.mark.nightly])]
-)
+@pytest.mark.nightly
+@pytest.mark.parametrize("engine", [*ENGINES[1:], pytest.param(SPARK, id="spark", marks=pytest.mark.spark)])
 def test_when_a_row_is_bad(ground: Ground, source: Path, tmp_path: Path, engine: tuple[object, ...]) -> None:
     shard = spoil(source, BAD[0])
     output = tmp_path / "out"

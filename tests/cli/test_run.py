@@ -143,7 +143,8 @@ class TestTheFlow:
 
     def test_another_setting_does_not_take_an_artefact_over(self, done: Path, tmp_path: Path) -> None:
         for section, key, value, place in (
-            ("collocations", "min_count", 4, "counts"), ("collocations", "threshold", 0.7, "table"),
+            ("collocations", "min_count", 4, "counts"), ("collocations", "hyphens", "join", "counts"),
+            ("collocations", "threshold", 0.7, "table"),
             ("collocations", "tokenizer", "gst", "tokens"), ("embeddings", "window", 3, "vectors"),
             ("space", "lists", 1, "space"),
         ):  # fmt: skip

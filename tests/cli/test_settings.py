@@ -218,19 +218,23 @@ def test_a_package_adds_a_section_and_a_step_by_entry_points_and_replaces_none_o
     (package := tmp_path / "own_upload-1.dist-info").mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-upload\nVersion: 1\n")
     points = "[corpusveil.sections]\n{} = own_upload:Upload\n[corpusveil.flows]\nupload = own_upload:FLOW\n"
-    for section, given, said in (
-        ("upload", 'bucket = "b"', "uploaded to b"),
-        ("upload", 'bucket = "b"\ncopies = 0', "upload.copies = 0: give a number of at least 1."),
-        ("upload", 'bucket = "b"\ncopis = 2', "upload.copis: there is no such key; did you mean copies?"),
-        ("upload", 'bucket = "text"\n[corpus]\ninput = ["x"]', "upload.bucket: this is corpus.text; choose"),
-        ("corpus", "", "the section corpus, which is of corpusveil"),
-    ):
+    told = {
+        'bucket = "b"': "uploaded to b",
+        'bucket = "b"\ncopies = 0': "upload.copies = 0: give a number of at least 1.",
+        'bucket = "b"\ncopis = 2': "upload.copis: there is no such key; did you mean copies?",
+        'bucket = "text"\n[corpus]\ninput = ["x"]': "upload.bucket: this is corpus.text; choose",
+    }
+    for section, files in (("upload", told), ("corpus", {"": "the section corpus, which is of corpusveil"})):
         (package / "entry_points.txt").write_text(points.format(section))
-        (tmp_path / "run.toml").write_text(f"[upload]\n{given}\n")
-        call = [sys.executable, "-m", "corpusveil", "run", "run.toml"]
+        for number, given in enumerate(files):
+            (tmp_path / f"{number}.toml").write_text(f"[upload]\n{given}\n")
+        code = "from corpusveil.cli.main import run\n"
+        code += f"for number in range({len(files)}): print('STATUS', run(['run', f'{{number}}.toml']), flush=True)"
         done = subprocess.run(
-            call, capture_output=True, text=True, check=False, cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
+            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+            cwd=tmp_path, env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
         )  # fmt: skip
-        assert said in done.stdout + done.stderr, given
-        assert done.returncode == (0 if "uploaded" in said else 2), given
+        for part, said in zip(done.stdout.split("STATUS ")[:-1], files.values(), strict=True):
+            assert said in part, done.stdout
+        statuses = ["0" if said.startswith("uploaded") else "2" for said in files.values()]
+        assert re.findall("STATUS (.)", done.stdout) == statuses

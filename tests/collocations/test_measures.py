@@ -115,11 +115,11 @@ class TestWhatIsKept:
 
 
 class TestTheCommand:
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def made(self) -> Made:
         return make(1500, 3)
 
-    @pytest.fixture(scope="class")
+    @pytest.fixture
     def counts(self, made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
         folder = tmp_path_factory.mktemp("score")
         source = write(folder / "in", made, 2)

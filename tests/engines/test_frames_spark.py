@@ -96,7 +96,6 @@ def expected(release: cv.Release, rows: list[tuple[Any, ...]]) -> dict[int, str 
 
 
 class TestOneColumnChanges:
-    @pytest.mark.parametrize("spark", ["classic", "connect"], indirect=True)
     def test_to_what_a_table_gives_and_all_else_stays(
         self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
     ) -> None:
@@ -142,6 +141,7 @@ class TestOneColumnChanges:
         assert [tuple(row) for row in made] == [(expected[n], n) for n in range(1, 300, 2)]
         assert privatize_frame(frame.where("id < 0"), release, text="review", id="id").collect() == []
 
+    @pytest.mark.parametrize("spark", ["classic", "connect"], indirect=True)
     def test_a_dotted_or_odd_name_and_a_column_s_metadata(self, spark: Any, release: cv.Release) -> None:
         columns = "`i.d` STRING, `the.text ü` STRING COMMENT 'said', `a``b` INT, c1 INT"
         frame = spark.createDataFrame([("a", WORDS[0], 1, 2)], columns)

@@ -72,9 +72,8 @@ BY_DAY = {
     ("local-2", 1.0, signal.SIGINT),
     ("local-2", "mid-run", signal.SIGINT),
     ("spark", 0.3, signal.SIGINT),
-    ("beam", "mid-run", signal.SIGTERM),
 }
-"""While each engine starts, and amid the work of processes; the others are nightly."""
+"""While an engine starts, and amid the work of processes; the others are nightly."""
 
 
 @pytest.mark.parametrize(

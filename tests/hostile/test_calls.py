@@ -330,7 +330,7 @@ def test_a_full_disk_leaves_no_partial_shard_and_the_next_run_finishes(ground: G
     assert done.returncode == 1, done.stderr
     (sentence,) = done.stderr.splitlines()
     assert sentence.startswith("corpusveil: ")
-    assert re.search(r"/out\S*: could not be written .*\[store-failed\]", sentence), sentence
+    assert re.search(r"/out\S*: could not be written .*\[work-failed\]", sentence), sentence
     assert UNKNOWN not in done.stderr
     assert not data_files(output)
     assert not [*output.rglob("manifest.json"), *output.rglob(".*.part")]

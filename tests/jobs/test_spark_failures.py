@@ -108,6 +108,7 @@ class TestARun:
         said = [line for line in log.read_text().splitlines() if not line.startswith("warning: more than 5%")]
         assert said == ["starting Spark"]
 
+    @pytest.mark.nightly
     def test_of_too_little_memory_says_so(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
         given = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 9000000g pyspark-shell"}

@@ -96,7 +96,7 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
     pytest.param("HEAD", SHARD, "refuse", {}, "c4-train.0000", marks=pytest.mark.nightly),
     pytest.param("GET", LIST, "refuse", {}, "/c4", marks=pytest.mark.nightly),
     pytest.param("PUT", DATA, "refuse", {}, "data/part-0000", marks=pytest.mark.nightly),
-    ("PUT", DATA, "lose", {}, "data/part-0000"),
+    pytest.param("PUT", DATA, "lose", {}, "data/part-0000", marks=pytest.mark.nightly),
     pytest.param("PUT", DONE, "refuse", {}, "shards/part-0000", marks=pytest.mark.nightly),
     pytest.param("PUT", r"out/manifest\.json", "refuse", {}, "manifest.json", marks=pytest.mark.nightly),
     pytest.param("PUT", r"run\.json", "refuse", {}, "run.json", marks=pytest.mark.nightly),

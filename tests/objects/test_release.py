@@ -48,6 +48,7 @@ def test_with_its_ledger_and_once_more(place: Place, reference: Reference, proxy
     assert proxy.seen(place.store.write_method, ".") == proxy.seen(place.store.write_method, r"/lease")
 
 
+@pytest.mark.nightly
 @everywhere
 def test_killed_in_the_middle_and_run_again(
     store: Store, ground: Ground, proxy: Proxy, tmp_path: Path, reference: Reference
@@ -161,7 +162,8 @@ def test_every_harm_is_named_and_a_sound_release_passes(
     out = succeeds("verify", sound.url, "--digest", digest.upper()).out
     assert "manifest.json.minisig" in out
     assert "compare this digest" not in out
-    for number, (harm, (do, sentences)) in enumerate(HARMS.items()):
+    harms = list(HARMS.items())
+    for number, (harm, (do, sentences)) in enumerate(harms if where == "disk" else harms[:: len(harms) // 3]):
         copy = Copy(f"{root}/harmed-{number}", files)
         do(copy)
         differences = cv.verify(copy.url).differences

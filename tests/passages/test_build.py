@@ -20,63 +20,16 @@ from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.passages.build import SALT_BYTES, PublicPieces, build_store, hash_of
+from corpusveil.passages.build import PublicPieces, build_store, hash_of
 from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
-from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _apart, choices
-from corpusveil.passages.law import Exchange
-from corpusveil.passages.store import TEXTS, VECTORS, load_store
-from corpusveil.recognizers import registry
+from corpusveil.passages.store import load_store
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
+from tests.passages.public import OTHER, SALT, SENTENCES, content, write
 from tests.passages.stores import passage_release
 
 pytestmark = pytest.mark.xdist_group("spark")
-
-SALT, OTHER = "00" * SALT_BYTES, "5a" * SALT_BYTES
-WORDS = """\
-old new cold warm small large quiet busy clean dirty early late cheap strange
-river house train letter garden kitchen bridge market window doctor teacher driver bottle ticket
-found opened closed moved cleaned painted watched missed
-"""
-ADJECTIVES, NOUNS, VERBS = (line.split() for line in WORDS.splitlines())
-SENTENCES = [
-    f"The {one} {two} {verb} a {three}."
-    for one, two, verb, three in itertools.product(ADJECTIVES, NOUNS, VERBS, NOUNS)
-    if two != three
-]
-
-
-@pytest.fixture(scope="module")
-def space() -> cv.Space:
-    return cv.load_space("space://en")
-
-
-def write(folder: Path, texts: Sequence[str], shards: int = 1) -> str:
-    folder.mkdir(parents=True)
-    for shard in range(shards):
-        lines = (json.dumps({"text": text}) + "\n" for text in texts[shard::shards])
-        (folder / f"{shard}.jsonl").write_text("".join(lines))
-    return str(folder)
-
-
-def content(folder: Path) -> dict[str, str]:
-    return {name: digest for name, digest in release_files(folder).items() if name in (TEXTS, VECTORS)}
-
-
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """Three shards of texts of three sentences."""
-    random = np.random.default_rng(5).permutation(len(SENTENCES))[:1800]
-    texts = [" ".join(SENTENCES[at] for at in some) for some in random.reshape(-1, 3)]
-    return write(tmp_path_factory.mktemp("corpus") / "in", texts, 3)
-
-
-@pytest.fixture(scope="module")
-def reference(corpus: str, space: cv.Space, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    output = tmp_path_factory.mktemp("reference") / "store"
-    build_store(corpus, output, space, "CC0", size=500, salt=SALT)
-    return output
 
 
 class TestPieces:
@@ -301,68 +254,6 @@ class TestTheCommand:
         )
 
 
-class TestFigures:
-    def test_are_those_of_left_out_pieces(self, space: cv.Space, reference: Path) -> None:
-        """By definition, of the pieces that the store would have had next."""
-        store = load_store(reference)
-        like = store.info["figures"]["like"]
-        assert like["pieces"] + like["near_duplicates"] >= 1200
-        assert np.all(np.diff(store.similarity) <= 0)
-        assert store.similarity.size == RANKS
-        assert store.similarity[-1] > store.overall
-        assert [neighbors for neighbors, *_ in choices(store, 10.0)] == [*CHOICES]
-        for neighbors, near, picked, _ in choices(store, 10.0):
-            assert near == Exchange.at(10.0, 500, neighbors).near
-            assert 0 < picked <= near + 0.001
-
-    def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(
-        self, space: cv.Space, tmp_path: Path
-    ) -> None:
-        made = build_store(write(tmp_path / "in", SENTENCES[::300]), tmp_path / "out", space, "CC0", salt=SALT)
-        held, size = made.info["figures"]["pieces"], len(made)
-        assert held == size - size // 10
-        like = made.info["figures"]["like"]
-        products = made.vectors[held:].astype(int) @ made.vectors[:held].astype(int).T
-        fresh = products.max(axis=1) * 100 <= NEAR_TWIN * LENGTH**2
-        assert (like["pieces"], like["near_duplicates"]) == (fresh.sum(), (~fresh).sum())
-        ranked = -np.sort(-products[fresh], axis=1)[:, :RANKS].mean(axis=0) / LENGTH**2
-        assert np.allclose(like["similarity"], ranked, atol=1e-6)
-        assert np.isclose(like["overall"], products[fresh].mean() / LENGTH**2, atol=1e-6)
-
-    def test_of_who_is_apart_are_those_of_the_exact_law(self) -> None:
-        """By the sum over all that can be drawn; and nobody is picked of texts that look alike."""
-        exchange = Exchange.at(3.0, 40, 4)
-        near = np.random.default_rng(1).permuted(np.tile(np.arange(40, dtype=np.int32), (25, 1)), axis=1)[:, :4]
-        laws = np.array([exchange.law(row.astype(np.int64)) for row in near])
-        best = laws >= laws.max(axis=0) - 1e-12
-        exact = float((laws * best / best.sum(axis=0)).sum() / 25)
-        assert abs(exchange.near * _apart(near) + (1 - exchange.near) / 25 - exact) < 1e-9
-        assert _apart(np.tile(near[:1], (25, 1))) == pytest.approx(0.04)
-
-
-class TestTheStoreThatShips:
-    def test_has_no_name_number_or_contact_and_says_nothing_twice(self) -> None:
-        store = load_store("en")
-        assert len(store) > 6000
-        assert store.info["licence"].startswith("CC0")
-        texts = store.texts.to_pylist()
-        assert not [text for text in texts if any(map(str.isdigit, text))]
-        tokens = store.tokenizer.tokenize(store.texts)
-        for name in ("rules", "names"):
-            assert not len(registry.named(name).make(store.space)(tokens)), name
-        _, products = store.search.several(store.vectors, 2)
-        assert (products[:, 1] * 100 <= NEAR_TWIN * LENGTH**2).all()
-        assert store.info["figures"]["like"]["pieces"] > 500
-
-    def test_is_of_the_texts_in_the_repository(self) -> None:
-        lines = {
-            " ".join(line.split())
-            for path in (Path(__file__).parents[2] / "spaces/en/store").glob("*.txt")
-            for line in path.read_text("utf-8").splitlines()
-        }
-        assert lines.issuperset(load_store("en").texts.to_pylist())
-
-
 class TestEncoders:
     """Vectors of another kind: found by name, local, a text at a time, recorded, and never code that a file names."""
 
@@ -452,22 +343,3 @@ class TestEncoders:
             description.write_text(
                 description.read_text().replace(f'"encoder": "{name}"', f'"encoder": "{store.encoder.name}"')
             )
-
-
-def test_a_store_tells_of_nobody() -> None:
-    """Single family names, given names, small letters, other scripts, look-alikes: refused on suspicion."""
-    en, spared = cv.load_space("en"), ("We met in May and went home.", "On Monday the river was cold.")
-    pieces = PublicPieces(en, (4, 40), ("turnip",))
-    for text in (
-        "Everybody in the village knows that Thistlewood beats his wife at night.",
-        "I saw Sarah crying behind the old church.",
-        "sarah owes money to half of the people in our street.",
-        "We think \u5f20\u4f1f is sick, but nobody says it.",
-        "We think \u0418\u0432\u0430\u043d is sick, but nobody says it.",
-        "The old turnip'll be eaten by a goat.",
-        "The old t\u00farnip was eaten by a goat.",
-        "The old stupidturnip was eaten by a goat.",
-    ):
-        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [], text
-    for text in spared:
-        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [text], text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import multiprocessing
 import os
 import signal
 import subprocess
@@ -163,11 +162,6 @@ def test_records_are_created_once_listed_and_removed(folder: str) -> None:
         records.read("a.json", Note)
 
 
-def _take(url: str, results: multiprocessing.Queue[bool]) -> None:
-    results.put(isinstance(take(url), Lease))
-    time.sleep(1)
-
-
 def far(folder: Path) -> Path:
     """Write the lease of a process on another machine; return where it beats."""
     (folder / lease.LEASE).write_text(json.dumps({"host": "far", "machine": "far", "process": 1}))
@@ -177,14 +171,15 @@ def far(folder: Path) -> Path:
 class TestOneOfSeveral:
     def test_has_it(self, tmp_path: Path) -> None:
         """Of three processes that start at once exactly one gets the lease."""
-        context = multiprocessing.get_context("spawn")
-        results: multiprocessing.Queue[bool] = context.Queue()
-        started = [context.Process(target=_take, args=(str(tmp_path), results)) for _ in range(3)]
+        code = (
+            "import sys; from corpusveil.storage.lease import take; print(type(take(sys.argv[1])).__name__, flush=True)"
+        )
+        code += "; sys.stdin.read()"
+        call = [sys.executable, "-c", code, str(tmp_path)]
+        started = [subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
+        assert sorted(process.stdout.readline() for process in started) == ["Busy\n", "Busy\n", "Lease\n"]
         for process in started:
-            process.start()
-        assert sorted(results.get(timeout=HANG_SECONDS) for _ in started) == [False] * 2 + [True]
-        for process in started:
-            process.join()
+            process.communicate(timeout=HANG_SECONDS)
 
     @pytest.mark.parametrize("base", ["", "memory://lease"])
     def test_it_passes_on_when_it_ends(self, tmp_path: Path, base: str) -> None:

@@ -12,6 +12,7 @@ from fsspec.implementations.local import LocalFileSystem
 
 import corpusveil as cv
 from corpusveil.errors import AddressError, UserError
+from corpusveil.storage import formats, home
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import Ground, make_release, rows, write_shard
@@ -75,6 +76,7 @@ def test_the_folder_of_shards_is_one_however_it_is_written(tmp_path: Path) -> No
     for url, relative, folder in (
         ("s3://b/in/x/a.jsonl", "x/a.jsonl", "s3://b/in"), ("s3a://b/a.jsonl", "a.jsonl", "s3://b"),
         ("memory:///in/a.jsonl", "a.jsonl", "memory:///in"), ("s3://b/a.jsonl", "b/a.jsonl", "s3:"),
+        ("https://h/in/a.jsonl?sig=x", "a.jsonl", "https://h/in"),
     ):  # fmt: skip
         assert folder_of([InputShard(url, relative, 1)]) == folder
 
@@ -127,6 +129,17 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> Non
         aliens: list[str] = []
         assert len(find_shards([f"{tmp_path}/in"], aliens=aliens)) == len(aliens) == 1
         (tmp_path / name).unlink()
+
+
+def test_the_signature_of_an_address_is_in_no_sentence_path_or_name_of_a_key() -> None:
+    """Whoever has it reads the file; and each time it is another, for the same documents."""
+    signed = [f"https://h.example:8080/in/a.jsonl.gz?X-Amz-Date=1:{name}&X-Amz-Signature={name}#f" for name in "xy"]
+    assert {formats.form_of(url) for url in signed} == {".jsonl.gz"}
+    assert len({home.own_key("/out", [url, "in/q?x.json"], None) for url in signed}) == 1
+    for end in (": gone.", ", which is here", " ", ".", "", "\n", ")."):
+        assert str(AddressError(signed[0] + end)).startswith("https://h.example:8080/in/a.jsonl.gz" + end.strip())
+        assert "Sig" not in str(AddressError(signed[0] + end))
+    assert str(AddressError("q?x.json, s3://b/q?x.json: gone")) == "q?x.json, s3://b/q?x.json: gone"
 
 
 def test_a_link_is_followed_or_refused_but_never_left_out(tmp_path: Path) -> None:

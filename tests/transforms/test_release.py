@@ -28,7 +28,6 @@ from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.promises import OF_DOCUMENTS, OF_TOKENS
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.release.statement import guarantee_of, settings_of, values_of
 from corpusveil.transforms.spark import privatize_frame
 from tests.calls import refused
 from tests.contracts.mechanism import another_key
@@ -185,6 +184,14 @@ def test_unknown_words_are_told_from_known_ones_by_no_more_than_is_printed(budge
         assert np.abs(public - laws).max() <= float(stated[1]) * (1 + 1e-3)
 
 
+class Stated(SimpleNamespace):
+    """The parts of a release that decide its promises, whether or not they fit together."""
+
+    key_assumption = "none"
+    stated_settings, stated_values = cv.Release.stated_settings, cv.Release.stated_values
+    guarantee = cv.Release.guarantee
+
+
 def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
     """Row by row: some release has the sentence, with its values, and one with other settings does not."""
     spans = [cv.SpanPolicy(find=["names"], treat=[("name", how)]) for how in ("mask", "resample")]
@@ -202,13 +209,13 @@ def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
     ]
     made = []
     for changes in variants:
-        stated: Any = SimpleNamespace(**{**one, **changes})
+        stated: Any = Stated(**{**one, **changes})
         token = stated.mechanism.guarantee(stated.budget.epsilon)
         made.append(
             (
-                settings_of(stated, holds=token.holds),
-                values_of(stated, token),
-                guarantee_of(stated).notes,
+                stated.stated_settings(holds=token.holds),
+                stated.stated_values(token),
+                stated.guarantee().notes,
             )
         )
     for promise in (*OF_DOCUMENTS, *OF_TOKENS):

@@ -49,7 +49,7 @@ class CollocationsSettings(Section):
 class EmbeddingsSettings(Section):
     """Word vectors, trained on the tokens."""
 
-    vectors: str = key("The folder or URL of the vectors; it must be new.", path=True, metavar="URL", group="Files")
+    vectors: str = key("Word vectors: the folder or URL that 'train' writes.", path=True, metavar="URL", group="Files")
     dimensions: int = key("The number of dimensions of a vector.", 300, ge=1)
     window: int = key("The number of context words on each side of a word.", 5, ge=1)
     epochs: int = key("The number of passes over the tokens.", 5, ge=1)

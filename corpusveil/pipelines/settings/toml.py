@@ -103,7 +103,7 @@ def read(file: str) -> Document:
 def parsed(file: str) -> dict[str, Any]:
     """Return the tables of a file. Raises UserError if it cannot be read, or is no TOML."""
     try:
-        return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8"))
+        return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8-sig"))
     except OSError as error:
         raise unreadable(file, error) from None
     except RecursionError:

@@ -43,11 +43,9 @@ _OTHER_FILES = {
     b"PK\3\4": "a ZIP archive, or a workbook of Excel; unpack it, or save it as CSV",
     b"\x1f\x8b": "a gzip file; end its name in .gz, or unpack it if that is packed twice",
     b"\x28\xb5\x2f\xfd": "a zstd file; end its name in .zst, or unpack it if that is packed twice",
-    b"\xd0\xcf\x11\xe0": "an old document of Office; save it as CSV",
     b"PAR1": "a Parquet file; end its name in .parquet",
     b"%PDF-": "a PDF; extract its text",
     b"{\\rtf": "a document in RTF; save it as plain text",
-    b"SQLite format 3\0": "a database of SQLite; export its table as CSV",
     b"version https://git-lfs": "a pointer of Git LFS, not the file; fetch that: git lfs pull",
 }
 """What other files begin with, and the end of a sentence about them."""

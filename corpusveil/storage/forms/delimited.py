@@ -8,6 +8,7 @@ import io
 import os
 import re
 import threading
+from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
 from itertools import chain
 from typing import IO, Any, ClassVar
@@ -165,10 +166,12 @@ def refuse_separator(line: str, name: str, separator: Separator, column: str | N
 
 def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
     """Return the places of the named columns. Raises UserError if one is not there, or there twice."""
+    places = {column: place for place, column in enumerate(header)}
+    twice = Counter(header) - Counter(places.keys())
     for column in columns.named:
-        if header.count(column) > 1:
+        if column in twice:
             raise DataError(f"{name}: the first line names several columns {column!r}; rename them first.")
-        if column not in header:
+        if column not in places:
             refuse_separator(MARKS[columns.separator].join(header), name, columns.separator, column)
             if set(columns.named) & set(header):
                 raise DataError(f"{name}: the first line names no column {column!r}{existing(column, header)}")
@@ -180,7 +183,7 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
             mend = f"did you mean {near[0]}?" if near else mend
             many = several(len(header), "field")
             raise DataError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")
-    return [header.index(column) for column in columns.named]
+    return [places[column] for column in columns.named]
 
 
 def _written(row: Sequence[str], separator: str) -> bytes:

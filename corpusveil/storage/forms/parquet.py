@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import IO, Any, ClassVar
 
@@ -47,11 +48,12 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def _check(schema: pa.Schema, columns: Columns, name: str) -> None:
+    names = Counter(schema.names)
     for column in columns.named:
-        if schema.names.count(column) != 1:
-            if column in schema.names:
+        if names[column] != 1:
+            if names[column]:
                 raise DataError(f"{name}: there are several columns {column!r}; rename them first.")
-            raise DataError(f"{name}: there is no column {column!r}{existing(column, schema.names)}")
+            raise DataError(f"{name}: there is no column {column!r}{existing(column, names)}")
     text = schema.field(columns.text).type
     if not _is_text(text):
         raise DataError(f"{name}: column {columns.text!r} is of type {text}, not text; make it a string.")

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusveil.errors import DataError
 from corpusveil.storage.forms import ByteForm, split
 from corpusveil.storage.rows import Columns
 
@@ -21,7 +22,13 @@ class PlainText(ByteForm):
     has_columns: ClassVar[bool] = False
 
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[bytes]]:
-        return split(pieces, name)
+        for number, lines in enumerate(split(pieces, name)):
+            if not number and sum(line.count(b"\r") - line.endswith(b"\r") for line in lines) >= len(lines):
+                raise DataError(
+                    f"{name}: lines end in a carriage return alone, which may also be within a line; convert the "
+                    "file: tr '\\r' '\\n' < OLD > NEW."
+                )
+            yield lines
 
     def texts(self, documents: Sequence[bytes]) -> Sequence[bytes]:
         return [line.removesuffix(b"\r") for line in documents]

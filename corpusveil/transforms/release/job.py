@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -13,10 +12,10 @@ import pyarrow as pa
 from corpusveil.display import several
 from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
 from corpusveil.kernel.transform import Transform
+from corpusveil.ledger.account import Drops
 from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
-from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import Work
 from corpusveil.storage.engine import Measured
 from corpusveil.storage.reading import MOST_PLACES, BadRows, OpenShard, reading, refuse, type_names
@@ -24,7 +23,6 @@ from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.storage.writing import ShardFile
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.left_out import Drops
 
 HEARTBEAT_SECONDS = 1.0
 
@@ -123,17 +121,16 @@ class ShardJob(Work[Shard]):
             progress = _Progress(self.records, task, shard.file)
             # Memory holds one batch: each is written before the next is read.
             for batch in shard.batches:
-                progress.begin(batch.stop)
                 if left_out is not None:
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     given = documents_of(batch, columns, self.corpus, task)
-                    texts, counted = self.made(given, functools.partial(progress.note, counts))
+                    texts, counted = self.kernel.privatize(given)
                     file.write(texts, batch.kept)
                     counts += counted
                     counts.without_text += texts.null_count
                 file.reach(batch.stop)
-                progress.end(counts)
+                progress.note(batch.stop, counts)
             file.finish()
             counts.bad_rows = bad.rows
             if task.piece is None:
@@ -143,10 +140,6 @@ class ShardJob(Work[Shard]):
             if self.seen is not None and self.seen.get(task.record_name) != read:
                 raise changed_during_run(task.url)
         return self._record(task, file.made(), counts, read, time.monotonic() - began, bad.places)
-
-    def made(self, documents: Documents, beat: Callable[[float], None]) -> tuple[pa.Array, Counts]:  # noqa: ARG002
-        """Return what documents become; ``beat`` tells how much of it is done, 0 to 1, where drawing takes long."""
-        return self.kernel.privatize(documents)
 
     def _types(self, shard: OpenShard, url: str) -> Sequence[pa.DataType]:
         """Return the types of the columns that are written whole.
@@ -212,32 +205,23 @@ class ShardJob(Work[Shard]):
 
 
 class _Progress:
-    """Notes among local records how much of a task is done: by rows where it ends at one, otherwise by bytes."""
+    """Notes among local records, about once a second, how much of a task is done."""
 
     def __init__(self, records: Records, task: ShardTask, source: KeyedReader) -> None:
         self._records, self._task, self._source = records, task, source
-        self._noted, self._before, self._after = time.monotonic(), 0.0, 0.0
+        self._noted = time.monotonic()
 
-    def begin(self, stop: int) -> None:
-        """Begin a batch that ends before this row."""
-        task, self._before = self._task, self._after
+    def note(self, stop: int, counts: Counts) -> None:
+        """Note what is done before row ``stop``: by rows where the task ends at one, otherwise by bytes."""
+        if time.monotonic() - self._noted <= HEARTBEAT_SECONDS or not files.is_local(self._records.url):
+            return
+        self._noted, task, share = time.monotonic(), self._task, 0.0
         if task.stop is not None:
-            self._after = (stop - task.start) / (task.stop - task.start)
+            share = (stop - task.start) / (task.stop - task.start)
         elif not task.start:
-            self._after = self._source.share(task.size)
-
-    def note(self, counts: Counts, part: float = 1.0) -> None:
-        """Note the share of the task that is done, when a ``part`` of the batch is."""
-        if files.is_local(self._records.url):
-            share = self._before + part * (self._after - self._before)
-            beat = Beat(**counts.measured(), share=round(share, 4))
-            self._records.write(f"progress/{self._task.record_name}", beat)
-
-    def end(self, counts: Counts) -> None:
-        """End a batch, and note that, about once a second."""
-        if time.monotonic() - self._noted > HEARTBEAT_SECONDS:
-            self._noted = time.monotonic()
-            self.note(counts)
+            share = self._source.share(task.size)
+        beat = Beat(**counts.measured(), share=round(share, 4))
+        self._records.write(f"progress/{task.record_name}", beat)
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:

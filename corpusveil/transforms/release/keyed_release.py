@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from corpusveil.spaces import Space
 
 
+NOT_PRIVATE = "NOT PRIVATE: made with the published test key"
 MAKE_KEY = "cv.Key.load(PATH), of a file that 'corpusveil key new PATH' makes"
 
 
@@ -109,6 +110,18 @@ class AnyRelease(Shown):
     def name(self) -> str:
         """The name of the release in a ledger: half of each digest, of configuration and key."""
         return f"{self.digest[:16]}-{self.key.fingerprint()[:16]}"
+
+    @property
+    def title(self) -> str:
+        """The title of its card."""
+        return f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}"
+
+    @property
+    def key_assumption(self) -> str:
+        """What its guarantee assumes of the key."""
+        if self.key.test:
+            return f"{NOT_PRIVATE}, which everybody has."
+        return "The key is secret, and no reader can have texts of their own privatized under it."
 
     def account(self, column: str, *, whole_corpus: bool = False) -> Account:
         """Return what accounts in a ledger for documents of this release and text column."""

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import json
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -18,7 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.errors import CapError
-from corpusveil.ledger.account import AccountPass
+from corpusveil.ledger.account import AccountPass, Drops
 from corpusveil.ledger.questions import connected
 from corpusveil.ledger.units import Unit, text_of
 from corpusveil.sampling.draws import keyed_tags
@@ -66,29 +65,6 @@ class CopiesPass(Pass):
 
     def decides(self) -> Mapping[str, Any]:
         return {"secret": self.secret.hex()}
-
-
-@dataclass(frozen=True, slots=True)
-class Drops:
-    """Which rows are left out: all copies of a document but the first, by shard and row, in files among the records."""
-
-    records: Records
-    digests: Mapping[int, str]
-    """The digest of the rows that a shard leaves out, by the shard's number."""
-
-    def rows(self, shard: int) -> npt.NDArray[np.int64]:
-        """Return the rows that a shard leaves out, ascending."""
-        return np.frombuffer(files.read_bytes(self.records.address(f"{shard:05d}.rows")), dtype="<i8")
-
-    @classmethod
-    def written(cls, records: Records, rows: Iterable[tuple[int, npt.NDArray[np.int64]]], key: bytes) -> Drops:
-        """Write the rows that each shard leaves out, ascending, and return them, with digests under a key."""
-        digests = {}
-        for shard, left_out in rows:
-            data = left_out.astype("<i8").tobytes()
-            files.write_bytes(records.address(f"{shard:05d}.rows"), data, private=True)
-            digests[shard] = hashlib.blake2b(data, digest_size=16, key=key).hexdigest()
-        return cls(records, digests)
 
 
 def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> tuple[Drops, dict[str, str]]:

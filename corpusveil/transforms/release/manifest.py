@@ -22,9 +22,8 @@ from corpusveil.storage.records import Line, Record, Records, Shard, Totals
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.counts import Counts
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.risk import RiskField
-from corpusveil.transforms.release.statement import NOT_PRIVATE
 
 MANIFEST, INDEX = "manifest.json", "index.json"
 OF_FILES = "SHA-256 of each file"

@@ -34,7 +34,6 @@ from corpusveil.transforms.release.promises import (
     Promise,
     sentences,
 )
-from corpusveil.transforms.release.statement import KEY_ASSUMPTION, NOT_PRIVATE
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,11 +114,11 @@ class PassageRelease(AnyRelease):
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
-        key = f"{NOT_PRIVATE}, which everybody has." if self.key.test else KEY_ASSUMPTION
+        assumed = piece.assumptions[: 1 if self.accept_overlap else None]
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
             notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
-            plain_ldp=piece.plain_ldp, assumptions=(*piece.assumptions[: 1 if self.accept_overlap else None], key),
+            plain_ldp=piece.plain_ldp, assumptions=(*assumed, self.key_assumption),
         )  # fmt: skip
 
     def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
@@ -191,7 +190,7 @@ class PassageRelease(AnyRelease):
     def card(self) -> Card:
         exchange = self.mechanism.exchange(self.epsilon)
         return Card(
-            f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
+            self.title,
             [
                 ("mechanism", f"{self.mechanism.name} ({exchange.neighbors:,} neighbors)"),
                 ("store", repr(self.mechanism.store)),

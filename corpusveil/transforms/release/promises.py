@@ -1,7 +1,7 @@
 """What a release promises, as one table: a sentence, and the settings under which it holds.
 
 A condition names settings and some of their values; it is true if each setting has one of these. ``{names}`` in a
-sentence are computed from the release (``statement.py``, ``passage_release.py``). The sentences that hold, in this
+sentence are computed from the release (``release.py``, ``passage_release.py``). The sentences that hold, in this
 order, are the notes of ``release.guarantee()`` and ``guarantee_in_words`` of a manifest, which its page shows; those in
 brief are on the command line.
 """

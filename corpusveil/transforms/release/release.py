@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
 from typing import Any, ClassVar, Literal, Self
@@ -12,28 +13,31 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import in_full, written
+from corpusveil.budget.budget import in_full, times, written
 from corpusveil.choices import DUPLICATES
 from corpusveil.collocations.collocation_table import Collocations
-from corpusveil.display import Card
+from corpusveil.display import Card, rounded_up
 from corpusveil.errors import (
     SettingError,
     not_a_choice,
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel
+from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.recognizers.registry import kinds
 from corpusveil.recognizers.registry import named as recognizer_of
 from corpusveil.sampling.keys import Key
+from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.spaces import Space
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
-from corpusveil.text.policy import TextPolicy
+from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
+from corpusveil.transforms.release.promises import IN_BRIEF, OF_DOCUMENTS, OF_TOKENS, ORDER, sentences
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
-from corpusveil.transforms.release.statement import NOT_PRIVATE, guarantee_of, in_brief
 
+_NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 EXAMPLE_LENGTHS = (10, 100, 1000)
 """The replaced words of documents for which a law is shown."""
 
@@ -165,7 +169,80 @@ class Release(AnyRelease):
         ``disclosed`` lists what the text policy leaves in the clear, and ``per`` is the unit of epsilon. ``notes``
         state in words the guarantee of a token and of a document, its conditions, and the bound of unknown words.
         """
-        return guarantee_of(self)
+        mechanism, budget, policy = self.mechanism, self.budget, self.policy
+        token = mechanism.guarantee(budget.epsilon)
+        if budget.per == "document" and token.holds:  # at any share, which differs by document
+            token = replace(
+                token,
+                metric=f"the largest over a document's words of: {mechanism.distance}",
+                plain_ldp=math.log(TOTAL / FLOOR),
+                neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word",
+                notes=(),
+            )
+        settings = self.stated_settings(holds=token.holds)
+        values = self.stated_values(token)
+        lines = ["No guarantee holds: " + " ".join(token.notes)]
+        if token.holds:
+            lines = [*sentences(OF_DOCUMENTS, settings, values), *token.notes]
+        lines += sentences(OF_TOKENS, settings, values)
+        of_spans = () if self.spans is None else self.spans.disclosed()
+        copies = {
+            "same-noise": ("which documents are equal",),
+            "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
+        }.get(self.duplicates, ())
+        of_texts = (*policy.disclosed(), *of_spans, *token.disclosed)
+        return replace(
+            token,
+            disclosed=tuple(dict.fromkeys((*of_texts, *copies, ORDER))),
+            assumptions=(*token.assumptions, self.key_assumption),
+            notes=tuple(lines),
+            per=budget.per,
+        )
+
+    def stated_settings(self, *, holds: bool) -> dict[str, Sequence[str]]:
+        """Return the values of the settings that conditions of promises name; the mechanism's guarantee ``holds``."""
+        budget, policy, spans = self.budget, self.policy, self.spans
+        finders = () if spans is None else [name for name in spans.find if isinstance(name, str)]
+        return {
+            "guarantee": ("holds",) if holds else (),
+            "budget.per": (budget.per,),
+            "budget.allocation": (budget.allocation,),
+            "text": ("resample",) if _resampled(policy) else (),
+            "text.tokenizer": (policy.tokenizer,),
+            "text.stop_words": (policy.stop_words,),
+            "text.unknown_words": (policy.unknown_words,),
+            "spans": () if spans is None else ("found",),
+            "spans.find": tuple(finders),
+            "output.duplicates": (self.duplicates,),
+        }
+
+    def stated_values(self, token: Guarantee) -> dict[str, Callable[[], str]]:
+        """Return what computes each name in a promise of a release, whose words have the guarantee ``token``."""
+        mechanism, budget, policy = self.mechanism, self.budget, self.policy
+        spans, is_single = self.spans, budget.per == "token"
+        treatments = () if spans is None else spans.treatments
+
+        def unknown_bound() -> str:
+            public = public_weights(mechanism.space).astype("float64") / TOTAL
+            at_most = mechanism.unknown_bound_at_most
+            return rounded_up(mechanism.unknown_bound(budget.epsilon, public) if is_single else at_most(public))
+
+        return {
+            "epsilon_distance": lambda: times(budget.epsilon, "their distance"),
+            "nats": lambda: rounded_up(token.plain_ldp),
+            "metric": lambda: token.metric,
+            "distance": lambda: mechanism.distance,
+            "share": lambda: budget.share,
+            "shared_among": lambda: budget.shared_among,
+            "neighbors": lambda: _NEIGHBORS,
+            "each": lambda: budget.factors[0],
+            "largest": lambda: budget.factors[1],
+            "resampled": lambda: ", ".join(_resampled(policy)),
+            "but_capitals": lambda: " except by their capitals" if policy.case == "restore" else "",
+            "unknown_bound": unknown_bound,
+            "whatever_share": lambda: "" if is_single else ", whatever its share of the budget",
+            "hidden": lambda: " or ".join(words for how, words in _HIDDEN.items() if how in treatments),
+        }
 
     def at(self, epsilon: float) -> Self:
         chosen = None if self.risk is None or self.risk.epsilon != epsilon else self.risk
@@ -180,7 +257,12 @@ class Release(AnyRelease):
         return AnyRelease.statement(self) | ({} if self.risk is None else {"risk": self.risk.as_dict()})
 
     def in_brief(self) -> str:
-        return in_brief(self.guarantee().plain_ldp, self.budget.epsilon, self.budget.per)
+        budget = self.budget
+        at_most = times(budget.epsilon, "their distance")
+        if budget.per == "document":
+            at_most = f"its share of epsilon {rounded_up(budget.epsilon)} times their distance"
+        values = {"nats": lambda: rounded_up(self.guarantee().plain_ldp), "at_most": lambda: at_most}
+        return "".join(sentences(IN_BRIEF, {"budget.per": (budget.per,)}, values))
 
     def law(self) -> str:
         lengths, retention = np.array(EXAMPLE_LENGTHS), self.mechanism.retention
@@ -212,7 +294,7 @@ class Release(AnyRelease):
         shared = "" if budget.allocation == "uniform" else f", shared by {budget.allocation}"
         texts = ", ".join(f"{name} {value}" for name, value in asdict(policy).items() if value is not None)
         return Card(
-            f"Release {self.name}{f' ({NOT_PRIVATE})' if self.key.test else ''}",
+            self.title,
             [
                 ("mechanism", f"{mechanism.name}{f' ({given})' if given else ''}"),
                 ("space", repr(mechanism.space)),
@@ -243,6 +325,17 @@ class Release(AnyRelease):
             self.spans,
             self.span_marks,
         )
+
+
+def _resampled(policy: TextPolicy) -> list[str]:
+    return [name for name in ROLE_NAMES[1:] if getattr(policy, name) == "resample"]
+
+
+_HIDDEN = {
+    "mask": "its kind",
+    "resample": "a word drawn from public counts",
+}
+"""What a span becomes that cannot be distinguished from others."""
 
 
 _NAMES = {

@@ -1,0 +1,102 @@
+"""Figures of a store, and the store that ships: what may be said of a piece, and that it tells of nobody."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import corpusveil as cv
+from corpusveil.passages.build import PublicPieces, build_store
+from corpusveil.passages.encoder import LENGTH
+from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _apart, choices
+from corpusveil.passages.law import Exchange
+from corpusveil.passages.store import load_store
+from corpusveil.recognizers import registry
+from tests.passages.public import SALT, SENTENCES, write
+
+pytestmark = pytest.mark.xdist_group("spark")
+
+
+class TestFigures:
+    def test_are_those_of_left_out_pieces(self, space: cv.Space, reference: Path) -> None:
+        """By definition, of the pieces that the store would have had next."""
+        store = load_store(reference)
+        like = store.info["figures"]["like"]
+        assert like["pieces"] + like["near_duplicates"] >= 1200
+        assert np.all(np.diff(store.similarity) <= 0)
+        assert store.similarity.size == RANKS
+        assert store.similarity[-1] > store.overall
+        assert [neighbors for neighbors, *_ in choices(store, 10.0)] == [*CHOICES]
+        for neighbors, near, picked, _ in choices(store, 10.0):
+            assert near == Exchange.at(10.0, 500, neighbors).near
+            assert 0 < picked <= near + 0.001
+
+    def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(
+        self, space: cv.Space, tmp_path: Path
+    ) -> None:
+        made = build_store(write(tmp_path / "in", SENTENCES[::300]), tmp_path / "out", space, "CC0", salt=SALT)
+        held, size = made.info["figures"]["pieces"], len(made)
+        assert held == size - size // 10
+        like = made.info["figures"]["like"]
+        products = made.vectors[held:].astype(int) @ made.vectors[:held].astype(int).T
+        fresh = products.max(axis=1) * 100 <= NEAR_TWIN * LENGTH**2
+        assert (like["pieces"], like["near_duplicates"]) == (fresh.sum(), (~fresh).sum())
+        ranked = -np.sort(-products[fresh], axis=1)[:, :RANKS].mean(axis=0) / LENGTH**2
+        assert np.allclose(like["similarity"], ranked, atol=1e-6)
+        assert np.isclose(like["overall"], products[fresh].mean() / LENGTH**2, atol=1e-6)
+
+    def test_of_who_is_apart_are_those_of_the_exact_law(self) -> None:
+        """By the sum over all that can be drawn; and nobody is picked of texts that look alike."""
+        exchange = Exchange.at(3.0, 40, 4)
+        near = np.random.default_rng(1).permuted(np.tile(np.arange(40, dtype=np.int32), (25, 1)), axis=1)[:, :4]
+        laws = np.array([exchange.law(row.astype(np.int64)) for row in near])
+        best = laws >= laws.max(axis=0) - 1e-12
+        exact = float((laws * best / best.sum(axis=0)).sum() / 25)
+        assert abs(exchange.near * _apart(near) + (1 - exchange.near) / 25 - exact) < 1e-9
+        assert _apart(np.tile(near[:1], (25, 1))) == pytest.approx(0.04)
+
+
+class TestTheStoreThatShips:
+    def test_has_no_name_number_or_contact_and_says_nothing_twice(self) -> None:
+        store = load_store("en")
+        assert len(store) > 6000
+        assert store.info["licence"].startswith("CC0")
+        texts = store.texts.to_pylist()
+        assert not [text for text in texts if any(map(str.isdigit, text))]
+        tokens = store.tokenizer.tokenize(store.texts)
+        for name in ("rules", "names"):
+            assert not len(registry.named(name).make(store.space)(tokens)), name
+        _, products = store.search.several(store.vectors, 2)
+        assert (products[:, 1] * 100 <= NEAR_TWIN * LENGTH**2).all()
+        assert store.info["figures"]["like"]["pieces"] > 500
+
+    def test_is_of_the_texts_in_the_repository(self) -> None:
+        lines = {
+            " ".join(line.split())
+            for path in (Path(__file__).parents[2] / "spaces/en/store").glob("*.txt")
+            for line in path.read_text("utf-8").splitlines()
+        }
+        assert lines.issuperset(load_store("en").texts.to_pylist())
+
+
+def test_a_store_tells_of_nobody() -> None:
+    """Single family names, given names, small letters, other scripts, look-alikes: refused on suspicion."""
+    en, spared = cv.load_space("en"), ("We met in May and went home.", "On Monday the river was cold.")
+    pieces = PublicPieces(en, (4, 40), ("turnip",))
+    for text in (
+        "Everybody in the village knows that Thistlewood beats his wife at night.",
+        "I saw Sarah crying behind the old church.",
+        "sarah owes money to half of the people in our street.",
+        "We think \u5f20\u4f1f is sick, but nobody says it.",
+        "We think \u0418\u0432\u0430\u043d is sick, but nobody says it.",
+        "The old turnip'll be eaten by a goat.",
+        "The old t\u00farnip was eaten by a goat.",
+        "The old stupidturnip was eaten by a goat.",
+    ):
+        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [], text
+    for text in spared:
+        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [text], text
