@@ -45,14 +45,14 @@ NO_TAGS: UInt64 = np.empty((0, 2), np.uint64)
 @functools.lru_cache(maxsize=4)
 def _recognizers(policy: SpanPolicy, marks: tuple[str, ...], space: Space) -> tuple[Recognizer, ...]:
     """Return what finds spans; made once per process. Raises UserError where it is not what the release was made of."""
-    found = [named(name) for name in policy.find]
-    for recognizer, mark in zip(found, marks, strict=True):
+    recognizers = [named(name) for name in policy.find]
+    for recognizer, mark in zip(recognizers, marks, strict=True):
         if recognizer.mark != mark:
             raise ChangedError(
                 f"{recognizer.name}: this is not what the release was made with, or another version of it; give the "
                 "same to all processes, or start again with another output."
             )
-    return tuple(recognizer.make(space) for recognizer in found)
+    return tuple(recognizer.make(space) for recognizer in recognizers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -70,22 +70,22 @@ def named(recognizer: str | Function) -> Named:
         terms = _terms(data, path)
         mark = hashlib.sha256(data).hexdigest()
         return Named(path, "terms/1", mark, None, lambda _: OfFunction(path, terms), f"{path}: {terms.summary}.")
-    found = _loaded(recognizer) if isinstance(recognizer, str) else recognizer
+    loaded = _loaded(recognizer) if isinstance(recognizer, str) else recognizer
     of = recognizer if hasattr(recognizer, "__qualname__") else type(recognizer)
     name = recognizer if isinstance(recognizer, str) else f"{of.__module__}:{of.__qualname__}"
-    if isinstance(found, Declared):
-        identity = f"{name}/{found.version}"
+    if isinstance(loaded, Declared):
+        identity = f"{name}/{loaded.version}"
         return Named(
-            name, identity, identity, found.kinds, lambda space: _OfKinds(name, found.make(space), found.kinds)
+            name, identity, identity, loaded.kinds, lambda space: _OfKinds(name, loaded.make(space), loaded.kinds)
         )
-    version = getattr(found, "version", None)
-    if version is None and "<" in getattr(found, "__qualname__", "<"):  # two of one name would be one release
+    version = getattr(loaded, "version", None)
+    if version is None and "<" in getattr(loaded, "__qualname__", "<"):  # two of one name would be one release
         raise SettingError(
             f"{name}: this recognizer has no name of its own; give it an attribute version, and change that with what "
             "it finds."
         )
     identity = name if version is None else f"{name}/{version}"
-    return Named(name, identity, identity, None, lambda _: OfFunction(name, found))
+    return Named(name, identity, identity, None, lambda _: OfFunction(name, loaded))
 
 
 @functools.lru_cache(maxsize=4)

@@ -122,8 +122,8 @@ class Release(AnyRelease):
                 "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
                 "or choose it for these, with cv.release(risk=…, key=key)."
             )
-        found = [] if self.spans is None else [recognizer_of(name).mark for name in self.spans.find]
-        object.__setattr__(self, "span_marks", tuple(found))
+        marks = [] if self.spans is None else [recognizer_of(name).mark for name in self.spans.find]
+        object.__setattr__(self, "span_marks", tuple(marks))
         if self.spans is not None:
             self._check_spans(self.spans)
         if self.collocations is not None:
