@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def _exit_with(status: int) -> NoReturn:
-    """Exit with the status of a finished command, or 1 if what it wrote cannot be delivered."""
+    """Exit with the status of a finished command, or 1 if its output cannot be delivered."""
     for stream in filter(None, (sys.stdout, sys.stderr)):
         try:
             stream.flush()

@@ -19,7 +19,7 @@ STRATEGIES: Mapping[str, Mapping[str, str]] = {
     "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
     "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},
 }
-"""The strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024), as the settings that they stand for."""
+"""The strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024), as settings."""
 
 Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""

@@ -1,4 +1,4 @@
-"""The options that the innermost loops are compiled with, by numba, which keeps machine code beside them."""
+"""The options that the innermost loops are compiled with, by numba, which keeps machine code next to them."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ inlined: Any = njit(_nrt=False, forceinline=True, no_cfunc_wrapper=True, no_cpyt
 
 
 class _Memory:
-    """What numpy makes an array of, and what keeps its memory."""
+    """Memory that numpy can make an array of, and its owner."""
 
     def __init__(self, data: npt.NDArray[Any]) -> None:
         self.data = data

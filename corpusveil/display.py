@@ -23,12 +23,10 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def shown(self) -> list[list[str]]:
-        """Return the names of columns, and the rows."""
         places = [place for place in range(len(self.columns)) if any(row[place] for row in self.rows)]
         return [[row[place] for place in places] for row in (self.columns, *self.rows)]
 
     def lines(self) -> list[str]:
-        """Return the rows as lines of text."""
         shown = self.shown()
         widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
         padded = ("  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)) for row in shown)
@@ -44,7 +42,6 @@ class Card:
     tables: Sequence[Table] = ()
 
     def text(self) -> str:
-        """Return the card as lines of text."""
         width = max((len(name) + 2 for name, _ in self.fields if name), default=0)
         lines = [self.title]
         for name, value in self.fields:

@@ -121,13 +121,11 @@ def worker_killed() -> WorkError:
 
 
 def either(choices: Iterable[object]) -> str:
-    """Return choices for a sentence: a, b or c."""
     *others, last = map(str, choices)
     return f"{', '.join(others)} or {last}" if others else last
 
 
 def is_name(text: str) -> bool:
-    """Say whether a text looks like the name of a column."""
     return bool(_NAME.fullmatch(text))
 
 
@@ -246,7 +244,6 @@ _RAISED = re.compile(r".*\bcorpusveil\.errors\.(\w+Error): (.*)")
 
 
 def of_code(code: str, sentence: str) -> UserError:
-    """Return the error of this code with this sentence."""
     kinds = (kind for kind in globals().values() if isinstance(kind, type) and issubclass(kind, UserError))
     return next((kind for kind in kinds if kind.code == code), UserError)(sentence)
 

@@ -1,4 +1,4 @@
-"""Names of earlier versions that this version refuses, each with what replaces it.
+"""Names of earlier versions that this version refuses, each with its replacement.
 
 The command line, files of settings and ``import corpusveil as cv`` look here before they call a name unknown.
 ``tests/api/test_gone.py`` tries every row.
@@ -35,7 +35,7 @@ GONE: Mapping[str, str] = {
     "cv.word_risk": "corpusveil_evaluate.readers.ngrams.word_risk has it",
     "cv.context_risk": "'corpusveil evaluate risk' measures it",
 }
-"""What replaces a name, as in "NAME: this is gone; …".
+"""The replacement of a name, as in "NAME: this is gone; …".
 
 A name is a setting (``section.key``), one of its values (``section.key = value``), a Python name (``cv.name``) or an
 option of a command (``command --option``). Settings are named in the sentence as ``{section.key}``.

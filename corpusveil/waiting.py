@@ -1,4 +1,4 @@
-"""What somebody who waits is told on standard error: the work, its step, how much of it is done, and its seconds.
+"""Progress on standard error: the work, its step, how much of it is done, and its seconds.
 
 A bar is shown on a terminal and in a notebook, once the work has taken ``PATIENCE``. A command shows it in the manner
 of its ``--progress``; a library call elsewhere says nothing.

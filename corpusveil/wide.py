@@ -108,7 +108,7 @@ high_bits = _bits(lambda builder, vector: builder.icmp_signed("<", vector, _fill
 
 @intrinsic
 def zeros_below(_: Any, bits: Any) -> Any:  # noqa: ARG001
-    """Return how many zeros stand below the lowest bit that is set of a uint64, 64 where none is."""
+    """Return the number of zeros below the lowest set bit of a uint64; 64 if no bit is set."""
 
     def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
         return builder.cttz(arguments[0], ir.Constant(ir.IntType(1), 0))

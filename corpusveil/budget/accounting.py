@@ -68,7 +68,6 @@ def unbounded(readings: Readings) -> Readings:
 
 
 def joined(parts: Sequence[Readings]) -> Readings:
-    """Concatenate the readings of several runs of documents."""
     if not parts:
         return Readings(np.zeros(0, np.int64), np.zeros(0, np.int64))
     return Readings(np.concatenate([part.tokens for part in parts]), np.concatenate([part.nats for part in parts]))

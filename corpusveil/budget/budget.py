@@ -91,7 +91,6 @@ class Budget:
 
     @property
     def share(self) -> str:
-        """The share of a replaced word of a document, in words."""
         return f"{written(self.epsilon)} / {'m' if self.allocation == 'uniform' else 'n'}"
 
     @property

@@ -113,7 +113,7 @@ def _version() -> str:
 REMEDIES = {
     "space": "Try it with --space en, after pip install 'corpusveil[en]'; 'corpusveil space' builds your own.",
 }
-"""What helps where an option is missing that a new user cannot know."""
+"""The remedy for a missing option that a new user cannot know."""
 SUBMIT_FILE = str(Path(corpusveil.__file__).with_name("jobs") / "submit.py")
 
 
@@ -130,7 +130,7 @@ def _root(
         callback=lambda v: _told(SUBMIT_FILE, show=v),
     ),
 ) -> None:
-    """Read the options that stand before a command."""
+    """Read the options before a command."""
 
 
 def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from corpusveil.mechanisms import Mechanism
 
 WHICH = """\
-Which to take:
+How to choose:
   ring-geometric   the default choice: an exact bound, a computed risk, and the speed of the files
   santext, tem     if the distances of an embedding matter; their tables take a minute
   syntf            if any two words need the same epsilon (plain LDP)

@@ -19,7 +19,6 @@ ProgressOption = Annotated[
 
 
 def group(help: str) -> typer.Typer:
-    """Return a group of commands."""
     return typer.Typer(help=help, no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 
 
@@ -27,7 +26,6 @@ class Grouped(TyperCommand):
     """A command whose help has the options of each group under a heading."""
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Write arguments, then the options of each group."""
         groups: dict[str, list[tuple[str, str]]] = {heading: [] for heading in ("Arguments", *get_args(Group))}
         for parameter in self.get_params(ctx):
             if (line := parameter.get_help_record(ctx)) is not None:

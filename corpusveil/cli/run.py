@@ -62,7 +62,7 @@ def run(
 
 
 def _init(file: str, text: str) -> None:
-    """Write a template and the schema beside it; neither overwrites an existing file."""
+    """Write a template and its schema next to it; neither overwrites a file."""
     from corpusveil.pipelines.settings import toml
 
     path = Path(file)

@@ -104,7 +104,6 @@ class ReadingOptions(NamedTuple):
     language: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """Return the fields for a description."""
         return {"hyphens": self.hyphens} | of_language(self.language)
 
 

@@ -161,7 +161,6 @@ class Collocations:
 
     @property
     def bits(self) -> int:
-        """Bits of one word in a key."""
         return KEY_BITS // self.max_n
 
     @property

@@ -196,6 +196,5 @@ def _count(
 
 
 def _parts(size: int) -> int:
-    """Return the number of parts of the counts: a power of two."""
     wanted = max(4, size // PART_BYTES)
     return min(MOST_PARTS, 1 << (int(wanted) - 1).bit_length())

@@ -115,7 +115,6 @@ def merge(first: tuple[UInt64, Int64], second: tuple[UInt64, Int64]) -> tuple[UI
 
 
 def merge_all(runs: list[tuple[UInt64, Int64]]) -> tuple[UInt64, Int64]:
-    """Merge runs, smallest first."""
     runs = sorted(runs, key=lambda run: -run[0].size)
     if not runs:
         return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.int64)
@@ -132,7 +131,6 @@ class Runs:
     _runs: list[tuple[UInt64, Int64]] = field(default_factory=list)
 
     def add(self, run: tuple[UInt64, Int64]) -> None:
-        """Take up a run."""
         while self._runs and self._runs[-1][0].size <= 2 * run[0].size:
             run = merge(self._runs.pop(), run)
         self._runs.append(run)
@@ -190,7 +188,6 @@ class NgramCounter:
         self._used = 0
 
     def finish(self) -> tuple[UInt64, Int64]:
-        """Return the remaining runs."""
         if self._used:
             self._sort()
         return self._runs.take()

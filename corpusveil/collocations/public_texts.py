@@ -27,7 +27,6 @@ def of_gensim(module: str) -> Any:
 
 @functools.cache
 def news() -> tuple[str, ...]:
-    """Return 300 news articles of about 200 words."""
     with open(of_gensim("test.utils").datapath("lee_background.cor"), encoding="utf-8") as file:
         return tuple(line.strip() for line in file)
 

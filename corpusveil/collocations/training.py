@@ -62,7 +62,6 @@ def find_tokens(url: str) -> TokenFiles:
 
 
 def read_token_counts(url: str) -> dict[str, int]:
-    """Return the counts of tokens, most frequent first."""
     with sound(f"{url}: these counts are damaged; tokenize again.", ArtifactError):
         table = read_table(url, ["token", "count"])
     table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))

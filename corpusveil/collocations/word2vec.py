@@ -60,7 +60,6 @@ class Training:
 
 
 def lines_of(shards: Iterable[str]) -> Iterator[list[bytes]]:
-    """Yield the lines of all shards, some at a time."""
     for shard in shards:
         with files.open_read(shard) as file:
             yield from split(chunks(file, shard, codec_of(shard)), shard)

@@ -48,7 +48,7 @@ _FETCHED = {
 }
 """Runners that download a program, and the option that names a copy of it."""
 _WORKER_LOST = ("SDK worker disconnected",)
-"""What Prism says of a worker that is gone."""
+"""The message of Prism about a worker that is gone."""
 _NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
 """Options by which a call would return before the job is done."""
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
@@ -126,7 +126,7 @@ class _Counted:
 
 
 def _sums(result: Any) -> dict[str, int]:
-    """Return the counters of a finished pipeline; none from a runner that does not report them."""
+    """Return the counters of a finished pipeline; empty if the runner does not report them."""
     try:
         counters = result.metrics().query()["counters"]
     except Exception:  # noqa: BLE001 - a job that has ended well is none the worse for what its runner can't tell
@@ -256,7 +256,7 @@ def _reach(endpoint: str) -> None:
 
 
 def _options_of_server(endpoint: str) -> set[str]:
-    """Return the names of the options that a job server accepts itself; none if it does not report them."""
+    """Return the names of the options that a job server accepts itself; empty if it does not report them."""
     import grpc
     from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
 

@@ -22,7 +22,7 @@ from corpusveil.transforms.handshake import spark_failure
 from corpusveil.waiting import unless_done_in, write
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
-"""What a driver that corpusveil starts prints."""
+"""The output of a driver that corpusveil starts."""
 OLDEST = 17
 QUICK = "-XX:TieredStopAtLevel=1"
 """Options for a Java that only hands tasks to Python: its code is compiled once, lightly, which halves a short job."""
@@ -150,7 +150,7 @@ def failure(error: Exception, *, started: bool = True) -> WorkError:
 
 @contextlib.contextmanager
 def saying_when_it_waits(context: Any) -> Iterator[None]:
-    """Say on standard error, once, that a cluster has started no executor; a local master needs none."""
+    """Say on standard error, once, that a cluster has started no executor, except on a local master."""
 
     def look() -> None:
         with contextlib.suppress(Exception):  # the job's own error is the one that is said

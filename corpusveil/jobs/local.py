@@ -77,7 +77,7 @@ class Local:
         return self.workers
 
     def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of what it measured. Raises WorkError when a worker dies."""
+        """Run ``function`` on every task; return the sums of its measures. Raises WorkError when a worker dies."""
         if self.workers == 1:
             return Here().run(function, tasks)
         if self._pool is None:
@@ -99,7 +99,7 @@ class Local:
             raise
 
     def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured]:
-        """Yield what the tasks return, as they end; a few are handed in at a time, however many there are."""
+        """Yield the results of tasks, as they end; only a few are submitted at a time."""
         size = 1 + len(tasks) // _CALLS
         called = pickle.dumps(function)
         waiting = (pool.submit(_call, called, tasks[at : at + size]) for at in range(0, len(tasks), size))
@@ -113,7 +113,7 @@ class Local:
                 yield future.result()
 
     def close(self) -> None:
-        """Wait for what is being done, leave the rest, and end the processes."""
+        """Wait for running tasks, leave the others, and end the processes."""
         if self._pool is not None:
             self._pool.shutdown(cancel_futures=True)
             self._pool = None

@@ -1,4 +1,4 @@
-"""What the workers of this machine load, once, in the process that they are forked from.
+"""The modules that the process from which workers are forked loads once.
 
 Importing NumPy, Arrow, numba and this package takes a second of a core, and more where numba has to compile. Nothing
 here starts a thread: OpenBLAS and Arrow start theirs when imported, and see to them after a fork.
@@ -18,7 +18,7 @@ from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release import job
 
 JOB = job.ShardJob
-"""What workers are mostly asked for."""
+"""The modules that most workers need."""
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code
 gc.freeze()

@@ -24,7 +24,7 @@ MOST_SPARK_TASKS = 8192
 """With more shard tasks, several form one Spark task: Spark's driver keeps kilobytes for each."""
 EXECUTORS = "spark.executor.extraJavaOptions"
 REDACTION = ("spark.redaction.regex", "(?i)secret|password|token|[._]key|credential|connection[._]string")
-"""What event logs and Spark's pages do not show: Spark's own expression misses AWS_ACCESS_KEY_ID."""
+"""Settings that event logs and Spark's pages do not show: Spark's own expression misses AWS_ACCESS_KEY_ID."""
 DAEMON = ("spark.python.daemon.module", "corpusveil.jobs.preload")
 
 

@@ -1,4 +1,4 @@
-"""How worker processes of this machine begin: forked from a process that has loaded what all of them need.
+"""How worker processes of this machine begin: forked from a process that has loaded their modules.
 
 That is Python's own fork server, which starts with the first of them. Where forking is not safe (macOS), workers are
 interpreters of their own, which load everything by themselves.
@@ -20,7 +20,6 @@ _LONGEST_FOLDER = 64
 
 
 def context() -> BaseContext:
-    """Return the multiprocessing context that starts workers."""
     if sys.platform != "linux" or len(os.fsencode(tempfile.gettempdir())) > _LONGEST_FOLDER:
         return multiprocessing.get_context("spawn")
     forking = multiprocessing.get_context("forkserver")

@@ -1,4 +1,4 @@
-"""What ``spark-submit`` runs: the command line, on the cluster that it was submitted to."""
+"""The file that ``spark-submit`` runs: the command line, on the cluster."""
 
 import os
 import runpy

@@ -1,4 +1,4 @@
-"""Documents as the kernel treats them: their tokens, the role of each, and what their noise depends on."""
+"""Documents as the kernel treats them: their tokens, the role of each, and the tags of their noise."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ scratch = Scratch()
 
 @dataclass(frozen=True, slots=True)
 class Picked:
-    """The K tokens that an action is for, of which documents they are, where in these, and their ids; int32 [K]."""
+    """The K tokens of one action, their documents, positions and ids; int32 [K]."""
 
     index: Int32
     documents: Int32
@@ -34,12 +34,12 @@ class Chunk:
     Attributes:
         tokens: the id of one that is a span is -2 less its number.
         roles: uint8 [T].
-        actions: uint8, what becomes of each role.
+        actions: uint8, the treatment of each role.
         by_role: int64, how many tokens have each role.
-        tags: uint64 [D, 2], what tells the noise of the documents apart.
+        tags: uint64 [D, 2], which distinguish the noise of the documents.
         words: int64 [D], how many words each document has, where the budget asks for it.
         spans: those that are tokens, where any are looked for.
-        before: how many tokens of the document precede these, of which it is a part.
+        before: how many tokens of the document precede this part.
     """
 
     tokens: Tokens
@@ -62,7 +62,6 @@ class Chunk:
         return chosen
 
     def draws(self, picked: Picked, key: DrawKey) -> Draws:
-        """Return what some of the tokens draw."""
         return Draws(key, self.tags, picked.documents, picked.positions)
 
 
@@ -71,7 +70,7 @@ def _pick(
     roles: Any, actions: Any, action: int, ids: Any, offsets: Any,
     index: Any, documents: Any, positions: Any, words: Any,
 ) -> Any:  # fmt: skip
-    """List the tokens with one action: which, of which document, at which position, their ids; return how many."""
+    """List the tokens with one action, their documents, positions and ids; return how many."""
     wanted = 0  # a bit for each role
     for role in range(actions.size):
         wanted |= (actions[role] == action) << role

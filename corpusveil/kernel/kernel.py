@@ -44,7 +44,7 @@ NO_TAGS: UInt64 = np.empty((0, 2), np.uint64)
 
 @functools.lru_cache(maxsize=4)
 def _recognizers(policy: SpanPolicy, marks: tuple[str, ...], space: Space) -> tuple[Recognizer, ...]:
-    """Return what finds spans; made once per process. Raises UserError where it is not what the release was made of."""
+    """Return the recognizers, made once per process. Raises UserError if they are not those of the release."""
     recognizers = [named(name) for name in policy.find]
     for recognizer, mark in zip(recognizers, marks, strict=True):
         if recognizer.mark != mark:
@@ -69,10 +69,10 @@ class Kernel:
     """Equal texts get equal noise, whatever their identities."""
     spans: SpanPolicy | None = None
     span_marks: tuple[str, ...] = ()
-    """What recognizers are in every process."""
+    """The marks of recognizers, equal in every process."""
 
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
-        """Privatize D documents: their texts -> large_string [D], nulls staying null, and what was counted.
+        """Privatize D documents: their texts -> large_string [D], nulls staying null, and counts.
 
         Identities, the column's name and texts go into the noise. Raises UserError when this process tokenizes
         otherwise than the release says.
@@ -107,7 +107,7 @@ class Kernel:
         return prepare(self.mechanism.space, self.policy, self.collocations)
 
     def _goes_in_parts(self) -> bool:
-        """Whether what becomes of a token depends on nothing in its document beyond the next blank."""
+        """Whether the treatment of a token depends on nothing in its document beyond the next blank."""
         return self.budget.per == "token" and self.collocations is None and self.spans is None
 
     def _tags(self, key: bytes, documents: Documents, data: UInt8, places: Int64) -> UInt64:
@@ -115,7 +115,7 @@ class Kernel:
         return self.noise_tags(key, documents.column, documents.identities, data, places)
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
-        """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2].
+        """Return tags that distinguish the noise of D documents of this release, under a key; uint64 [D, 2].
 
         Under the key of the draws these are the tags that the noise is drawn by, under a ledger's the fingerprints by
         which it is counted: what makes noise fresh makes an entry, because both are computed here.
@@ -163,7 +163,7 @@ class Kernel:
         return Chunk(tokens, roles, prepared.actions, by_role, tags, words, spans, before)
 
     def _written(self, prepared: Prepared, chunk: Chunk, counts: Counts) -> tuple[UInt8, Int64]:
-        """Return what documents become, or a part of one, and how many bytes each has."""
+        """Return the private text of documents, or of a part of one, and the bytes of each."""
         counts.roles += chunk.by_role
         if chunk.spans is not None:
             names, kinds = chunk.spans.names, np.bincount(chunk.spans.kinds, minlength=len(chunk.spans.names)).tolist()
@@ -225,6 +225,6 @@ class Kernel:
 
 @functools.lru_cache(maxsize=4096)
 def _bound(mechanism: Mechanism, epsilon: float, unknown: float) -> float:
-    """Return the plain-LDP bound of one token, known or not; 0 where none holds and ``unbounded`` says so."""
+    """Return the plain-LDP bound of one token, known or not; 0 without a bound (``unbounded``)."""
     plain = mechanism.guarantee(epsilon).plain_ldp
     return unknown if plain is None else max(plain, unknown)

@@ -25,9 +25,9 @@ from corpusveil.text.counts import Counts
 from corpusveil.text.tokens import string_buffers
 
 BETWEEN = {"document": "", "paragraph": "\n\n", "sentence": " "}
-"""What is written between two pieces of a document."""
+"""The text between two pieces of a document."""
 READER = f"{pieces.VERSION}/{TOKENIZER_VERSION}"
-"""What decides which pieces a document has."""
+"""The version of the rules that split documents into pieces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class PassageKernel:
     same_noise: bool = False
     """Equal pieces get equal noise, whatever their documents."""
     accept_overlap: bool = False
-    """Replace texts that stand in the store, too."""
+    """Replace texts that are in the store, too."""
 
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Replace the pieces of D documents: their texts -> large_string [D], nulls staying null, and counts.
@@ -68,13 +68,13 @@ class PassageKernel:
         return pc.if_else(texts.is_valid(), pa.concat_arrays(parts), pa.scalar(None, pa.large_string())), counts
 
     def noise_tags(self, key: bytes, column: str, identities: Sequence[Any], data: Any, documents: Any) -> UInt64:
-        """Return what tells the noise of D documents of this release apart, under a key; uint64 [D, 2]."""
+        """Return tags that distinguish the noise of D documents of this release, under a key; uint64 [D, 2]."""
         if self.same_noise:
             identities = [b""] * (documents.size - 1)
         return keyed_tags(key, column, identities, data, documents)
 
     def account(self, documents: Documents, key: bytes) -> tuple[UInt64, Readings]:
-        """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and what they would spend."""
+        """Return tags of the noise of D documents under ``key``, uint64 [D, 2], and their spending."""
         self._check()
         bound = self.mechanism.exchange(self.epsilon).epsilon
         tags, spent = [np.empty((0, 2), np.uint64)], list[Readings]()
@@ -86,7 +86,7 @@ class PassageKernel:
         return np.concatenate(tags), joined(spent)
 
     def _draws(self, split: Pieces, documents: Documents, data: Any, places: Any) -> Draws:
-        """Return what the pieces draw; with the same noise, each as if it were a document."""
+        """Return the draws of the pieces; with the same noise, each as if it were a document."""
         key, column = self.draw_key.tag, documents.column
         if not self.same_noise:
             tags = self.noise_tags(key, column, documents.identities, data, places)

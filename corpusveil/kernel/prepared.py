@@ -1,4 +1,4 @@
-"""What a release and its readers prepare once for a space and a text policy: the tokenizer, the words as written."""
+"""Preparations of a release and its readers for a space and a text policy: the tokenizer, the words as written."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _WINDOW = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """What a process prepares once for a space and a text policy."""
+    """The tables that a process prepares once for a space and a text policy."""
 
     tokenizer: Tokenizer
     wording: Wording
@@ -103,7 +103,7 @@ def _joined(
     words: npt.NDArray[np.uint8],
     offsets: npt.NDArray[np.int64],
 ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64], Joiner]:
-    """Add the words of collocations that the tokenizer does not know yet; return words, offsets and what joins them."""
+    """Add the words of collocations that the tokenizer does not know yet; return words, offsets and their joiner."""
     held = collocations.restricted(space.vocabulary)
     known = offsets.size - 1
     reader = Tokenizer(WordTable.build(words, offsets), policy.hyphens)  # each of these is a token already

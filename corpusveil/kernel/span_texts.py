@@ -1,4 +1,4 @@
-"""What is written for spans: a mask, a function of the kind alone, or a word that is drawn at its position."""
+"""The texts that replace spans: a mask, a function of the kind alone, or a word that is drawn at its position."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from corpusveil.text.text_writer import SpanTexts
 def span_texts(
     policy: SpanPolicy, covered: Covered, which: npt.NDArray[np.int64], draws: Draws, prepared: Prepared
 ) -> SpanTexts:
-    """Return what is written for the spans ``which`` int64 [N], whose draws are ``draws``."""
+    """Return the texts that replace the spans ``which`` int64 [N], with these draws."""
     kinds, wording = covered.kinds[which], prepared.wording
     masks = [f"[{name}]".encode() for name in covered.names]
     words = [masks[kind] for kind in kinds.tolist()]

@@ -1,4 +1,4 @@
-"""What a shard job, a frame or a bundle applies to documents: the word kernel and the passage kernel."""
+"""The transform that jobs and frames apply to documents: the word kernel or the passage kernel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Transform(Protocol):
         """Whether equal texts get equal noise, whatever their identities."""
 
     def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
-        """Return the texts that are written, large_string [D], nulls staying null, and what was counted."""
+        """Return the private texts, large_string [D], nulls staying null, and counts."""
 
     def account(self, documents: Documents, key: bytes) -> tuple[npt.NDArray[np.uint64], Readings]:
         """Return tags of the noise of D documents under a key, uint64 [D, 2], and their readings, without drawing."""

@@ -1,7 +1,7 @@
-"""What documents would spend: a row for each document, for the ledger's entries, computed on the engine of a run.
+"""The spending of documents: a row for each, for the ledger's entries, computed on the engine of a run.
 
 The noise of a document is fresh if the release, its key, the text column, the document's id or its text differs. Its
-fingerprint covers exactly these (``Kernel.noise_tags``), so equal noise is recognized wherever the document lies.
+fingerprint covers exactly these (``Kernel.noise_tags``), so equal noise is recognized wherever the document is.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Account:
     secret: bytes = field(default=b"", repr=False)
 
     def rows(self, documents: Documents) -> pa.Table:
-        """Return what D documents spend: a row for each that has a text (``schema``).
+        """Return the spending of D documents: a row for each that has a text (``schema``).
 
         Raises DataError for one without a unit.
         """

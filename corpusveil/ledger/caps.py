@@ -83,7 +83,6 @@ class Spending:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the units, each once."""
         return tuple(dict.fromkeys(unit.column for unit in self.units if unit.column is not None))
 
     def reading(self, columns: Columns) -> Columns:
@@ -138,7 +137,7 @@ def work_folder() -> tempfile.TemporaryDirectory[str]:
 
 
 def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:
-    """Enter what documents would spend, and return the digests of the entries; then they may be drawn.
+    """Enter the spending of documents, and return the digests of the entries; then they may be drawn.
 
     ``notes`` are the addresses of their accounts. Raises CapError if a unit would have spent more than the cap; then
     the ledger stays as it was.
@@ -174,7 +173,7 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
 
 
 def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
-    """Enter what documents would spend by the rows of their accounts, as ``reserve``."""
+    """Enter the spending of documents by the rows of their accounts, as ``reserve``."""
     if spending.over_cap == "drop":
         raise SettingError("over_cap = drop: this leaves out documents of files; of a frame, leave them out before.")
     with work_folder() as folder:
@@ -209,7 +208,7 @@ def refuse_over(spending: Spending, books: Books, unit: str) -> None:
 
 
 def cap_sentences(cap: Mapping[str, Any] | None) -> list[str]:
-    """Return what a cap promises, of the ``cap`` of a manifest."""
+    """Return the promises of the ``cap`` of a manifest."""
     if cap is None:
         return []
     promised = [

@@ -76,7 +76,7 @@ class About(Versioned):
 
     @property
     def kind(self) -> tuple[str, ...]:
-        """What entries have in common that are one line of a listing."""
+        """The fields that are equal in all entries of one line of a listing."""
         return self.unit, self.namespace, self.release, self.column
 
 
@@ -155,7 +155,6 @@ class EntryStore:
 
     @property
     def secret(self) -> bytes:
-        """The key of fingerprints and digests."""
         secret = files.read_bytes(self.address(SECRET))
         if len(secret) != SECRET_BYTES:
             raise SettingError(
@@ -296,12 +295,12 @@ def digest_of(path: str, secret: bytes) -> str:
 
 
 def header_of(about: About) -> str:
-    """Return what an entry is about as the text in its file."""
+    """Return the header of an entry as the text in its file."""
     return json.dumps(about.model_dump(mode="json"), sort_keys=True)
 
 
 def about_of(path: str, address: str = "") -> tuple[About, int]:
-    """Return what the entry in a file is about, and its number of rows. Raises UserError if it is not sound."""
+    """Return the header of the entry in a file, and its number of rows. Raises UserError if it is not sound."""
     address = address or path
     damaged = _damaged(address)
     with files.open_read(path) as file, sound(damaged):

@@ -1,9 +1,9 @@
-"""How runs enter what they will spend, on any store that lists, reads and removes files, and creates one only once.
+"""How runs enter their spending, on any store that lists, reads and removes files, and creates one only once.
 
 A run writes its entries under names that contain the run, looks at all entries, and withdraws its own if a cap refuses
 them. If two runs do not fit together, the later to look sees the entries of both, since an admitted run never withdraws
 its entries. So no cap is exceeded; runs that start at the same moment may all be refused. A run relies on another run's
-entry only if it was *kept* (``RUN.kept`` beside the entries); nobody removes it after that.
+entry only if it was *kept* (``RUN.kept`` next to the entries); nobody removes it after that.
 
 The steps are separate from the store, so a test goes through all their interleavings and crashes.
 """
@@ -86,7 +86,7 @@ def kept_of(names: Collection[str]) -> list[str]:
 
 
 def lost_of(names: Collection[str]) -> list[str]:
-    """Return the runs that keep entries of which none is there."""
+    """Return the runs marked as kept whose entries are all missing."""
     return sorted(_marked(names) - {name.split(".")[1] for name in entries_of(names)})
 
 

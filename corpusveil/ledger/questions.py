@@ -38,7 +38,7 @@ class Most:
 
 @dataclass(frozen=True, slots=True)
 class ReleaseLine:
-    """What one release has spent: its documents and their tokens, and their nats, in parts of 1e-9.
+    """The spending of one release: its documents, their tokens, and their nats in parts of 1e-9.
 
     The nats are those of the costliest document, or, for one unit, the sum over its documents.
     """
@@ -149,7 +149,6 @@ class Books:
         return Most(largest.nats, largest.unit, sum(most.over for most in ranges))
 
     def over(self, cap: int) -> frozenset[uuid.UUID]:
-        """Return the units that have spent more than a cap."""
         units: set[uuid.UUID] = set()
         for _ in self._sums():
             rows = self._db.execute(f"SELECT unit FROM sums WHERE nats > {cap}::HUGEINT").fetchall()
@@ -157,14 +156,13 @@ class Books:
         return frozenset(units)
 
     def totals(self) -> list[int]:
-        """Return the nats of each unit, in parts of 1e-9, ascending."""
         totals: list[int] = []
         for _ in self._sums():
             totals += (int(nats) for (nats,) in self._db.execute("SELECT nats FROM sums").fetchall())
         return sorted(totals)
 
     def spent_by(self, unit: uuid.UUID) -> int:
-        """Return what one unit has spent, in parts of 1e-9, without what is planned."""
+        """Return the spending of one unit, in parts of 1e-9, without planned noise."""
         if not self._entries:
             return 0
         source = _read([entry.path for entry in self._entries])
@@ -172,7 +170,7 @@ class Books:
         return int(self._db.execute(f"SELECT coalesce(sum(nats), 0) FROM ({once})").fetchall()[0][0])
 
     def lines(self, unit: uuid.UUID | None = None) -> list[ReleaseLine]:
-        """Return what each release has spent, in the order of entries; or what it has spent on one unit.
+        """Return the spending of each release, in the order of entries; or its spending on one unit.
 
         A line is a namespace, release and text column; documents are counted by the first unit of the ledger.
         """

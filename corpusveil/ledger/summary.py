@@ -225,7 +225,7 @@ def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str
 
 
 def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
-    """Yield what the records of a run say that was privatized, and the entries do not cover."""
+    """Yield the shards and documents in the records of a run that the entries do not cover."""
     documents = words = 0
     covering: set[str] = set()
     for name in folder.names("shards"):
@@ -269,7 +269,6 @@ class LedgerCheck(Shown):
 
     @property
     def verdict(self) -> str:
-        """The result of the check, in one line."""
         if self.differences:
             differences = several(len(self.differences), "difference")
             return f"{self.url}: {differences}; it is damaged, or more was spent than it says."

@@ -46,7 +46,6 @@ class Unit:
 
     @property
     def noun(self) -> str:
-        """The unit in words, as a count noun."""
         return "text" if self.column is None else self.name
 
 

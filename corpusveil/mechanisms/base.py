@@ -89,10 +89,10 @@ class Mechanism(abc.ABC):
     paper: ClassVar[str]
     summary: ClassVar[str]
     claim: ClassVar[str]
-    """What the paper says of its guarantee."""
+    """The guarantee as the paper states it."""
     neighbors: ClassVar[str] = "any two words of the vocabulary"
     disclosed: ClassVar[tuple[str, ...]] = ()
-    """What the guarantee does not cover, beside the number of tokens."""
+    """Disclosures that the guarantee does not cover, in addition to the number of tokens."""
     private: ClassVar[bool] = True
     """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
     each_epsilon_is_costly: ClassVar[bool] = False
@@ -143,11 +143,11 @@ class Mechanism(abc.ABC):
 
     @property
     def assumptions(self) -> tuple[str, ...]:
-        """What the guarantee depends on, beside the key."""
+        """The assumptions of the guarantee, in addition to a secret key."""
         return (INTEGER_WEIGHTS,)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - here there are none
-        """Return what a reader of the guarantee should know, in sentences."""
+        """Return sentences that readers of the guarantee should know."""
         return ()
 
     def plain_ldp(self, epsilon: float) -> float | None:  # noqa: ARG002 - here there is none

@@ -41,7 +41,6 @@ class StepTable:
 
 @functools.lru_cache(maxsize=512)
 def step_table(n: int, epsilon: float) -> StepTable:
-    """Build the table of a path of n words."""
     unit = 1 << weights.PRECISION_BITS
     a = weights.exp_fixed(-epsilon)
     scale = weights.TOTAL - n * weights.FLOOR

@@ -1,4 +1,4 @@
-"""Distances of vectors, as guarantees and claims measure them, and what mechanisms on vectors share."""
+"""Distances of vectors, as guarantees and claims measure them, and the common code of mechanisms on vectors."""
 
 from __future__ import annotations
 

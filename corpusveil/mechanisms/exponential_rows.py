@@ -191,7 +191,7 @@ def _rows(words: Any, law: Any, own: Any, scales: Any, out: Any, low: int, high:
 
 
 def law_of(blocks: VectorBlocks, s: float, gamma: float, squared: bool, factors: Float64) -> tuple[Any, ...]:
-    """Return what the compiled loops need of a law."""
+    """Return the arrays of a law for the compiled loops."""
     return blocks.vectors, blocks.chunks, blocks.per_block, s, gamma, squared, factors
 
 
@@ -227,7 +227,6 @@ class ExponentialRows:
         return int(self.ready.sum()) * self.blocks.blocks * 8 + self.ready.size * 49
 
     def build(self, ids: npt.NDArray[Any]) -> None:
-        """Build the rows of these words, unless they exist."""
         missing = ids[~self.ready[ids]]
         if not missing.size:
             return

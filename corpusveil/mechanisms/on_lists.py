@@ -40,7 +40,7 @@ class OnLists(Mechanism):
 
     loop: ClassVar[Callable[..., None]]
     shape: ClassVar[str] = "path"
-    """What the distance is measured on: a path, or a ring."""
+    """The shape on which distance is measured: a path, or a ring."""
 
     def __post_init__(self) -> None:
         Mechanism.__post_init__(self)

@@ -128,7 +128,6 @@ class OnVectors(OverVectors):
         return np.asarray(special.gammainc(self.space.dimensions, check_epsilon(epsilon) * self.exits()))
 
     def notes(self, epsilon: float) -> tuple[str, ...]:
-        """Return notes on the bound."""
         error = self.retention_error(epsilon)
         estimated = (
             f"The expected share of unchanged words is an estimate from {RAYS:,} words (standard error {error:.1%})."

@@ -70,5 +70,4 @@ def check(name: str, given: Iterable[str]) -> None:
 
 
 def parameters(name: str) -> list[str]:
-    """Return the names of a mechanism's parameters."""
     return [field.name for field in dataclasses.fields(find(name)) if field.name != "space"]

@@ -30,7 +30,7 @@ from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
 
 _FEWEST_BITS, _MOST_BITS = 10, 14
-"""Of a draw, for the guide: so many that hardly a bucket has two cells, and few enough to stay in a cache."""
+"""Bits of a draw for the guide: enough that few buckets have two cells, few enough for a cache."""
 
 
 @dataclass(frozen=True, slots=True)

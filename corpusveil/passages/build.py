@@ -78,13 +78,13 @@ _NOT_PROSE = (
     r"[\x00-\x08\x0e-\x1f\x7f\x{ad}\x{200b}\x{200e}\x{200f}\x{202a}-\x{202e}\x{2060}-\x{206f}\x{feff}"
     r"\x{e0000}-\x{e007f}\p{Co}]|''|[*_`#<>|~\\^={}\[\]]|&#?[0-9A-Za-z]+;"
 )
-"""What prose lacks: characters that nobody sees, but for joiners of some scripts; those of private use; and markup."""
+"""Not in prose: characters that nobody sees, but for joiners of some scripts; those of private use; and markup."""
 _EMPTY = pa.table({"key": pa.array([], pa.binary()), "text": pa.array([], pa.large_string())})
 
 
 @dataclass(frozen=True, slots=True)
 class PublicPieces:
-    """What decides which pieces a text gives: a space, and the least and most words, or None for texts as they are."""
+    """The settings that decide the pieces of a text: a space, and the least and most words (None: whole texts)."""
 
     space: Space
     words: tuple[int, int] | None
@@ -154,7 +154,7 @@ class PublicPieces:
 
 
 class _Tools(NamedTuple):
-    """A tokenizer that knows excluded words, too, what finds faults, and which ids are of excluded words."""
+    """A tokenizer that also knows excluded words, the finders of faults, and the ids of excluded words."""
 
     tokenizer: Tokenizer
     suspicions: Suspicions
@@ -202,7 +202,7 @@ def _join(fits: Any, apart: Any, sizes: Any, least: Any, most: Any, firsts: Any,
 
 
 class Taken(Read):
-    """The pieces of a shard with the smallest hashes: their address, how many were fit, and what was refused."""
+    """The pieces of a shard with the smallest hashes: their address, how many were fit, and the reasons of refusals."""
 
     made: str
     fit: int

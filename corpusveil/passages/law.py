@@ -33,7 +33,7 @@ from corpusveil.sampling.weights import TOTAL, check_epsilon
 NEAR_ODDS, FEWEST, MOST_NATS = 4, 4, 100.0
 """The default K: four pieces become a near one for each that becomes any, but it is at least 4."""
 _DIGITS = 60
-"""Of decimal logarithms and powers, of which float64 keeps 16."""
+"""Digits of decimal logarithms and powers; float64 keeps 16."""
 
 
 def cells(number: int, of: int) -> int:
@@ -126,7 +126,7 @@ def _draw(first: Any, second: Any, threshold: Any, neighbors: Any, pieces: Any, 
 
 
 def usual_neighbors(epsilon: float, pieces: int) -> int:
-    """Return the default K: the fewest with which four in five pieces are drawn near, and at least 4.
+    """Return the default K: the fewest, at least 4, with which four in five pieces are drawn near.
 
     It follows from epsilon and N alone. docs/decisions says why these numbers.
     """

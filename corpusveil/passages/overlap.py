@@ -21,7 +21,7 @@ from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
 SHARES = {8: 0.01, 4: 0.25}
-"""The share of the different runs of this many words above which a store was made of these texts."""
+"""The share of different runs of words, by their number of words, above which a store was made of these texts."""
 FEW, LEAST = 3, 20
 """Fewer pieces of the store are chance, or quotations; fewer runs, as two tickets have, say nothing."""
 PIECES = 50_000
@@ -33,7 +33,7 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 
 def refuse_overlap(store: Store, texts: pa.Array) -> None:
-    """Raise UserError if many of the first of these texts, large_string [D], stand in the store."""
+    """Raise UserError if many of the first of these texts, large_string [D], are in the store."""
     own, published = _runs(texts.slice(0, TEXTS)), _published(store)
     for words, share in SHARES.items():
         runs, (known, pieces) = np.unique(own[words][0]), published[words]
@@ -42,7 +42,7 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
         if len(there := np.unique(pieces[shared])) >= FEW and shared.size > share * runs.size and runs.size >= LEAST:
             rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
             raise SettingError(
-                f"{store.url or 'the store'}: too much of the first texts stands in this store (its rows {rows}, …), "
+                f"{store.url or 'the store'}: too much of the first texts is in this store (its rows {rows}, …), "
                 "and would be published word for word; make the store of other text, or accept this with "
                 "accept_overlap."
             )
@@ -59,7 +59,7 @@ def _published(store: Store) -> dict[int, tuple[UInt64, Int64]]:
 
 
 def _runs(texts: pa.Array) -> dict[int, tuple[UInt64, Int64]]:
-    """Return for each number of words the hash of every run of that length, and the text in which it stands."""
+    """Return for each number of words the hashes of all such runs, and their texts."""
     seen = pc.replace_substring_regex(texts.fill_null(""), _UNSEEN, "")
     lists = pc.split_pattern_regex(seen, _APART)
     words, places = lists.flatten(), pc.list_parent_indices(lists).to_numpy()

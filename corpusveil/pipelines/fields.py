@@ -26,7 +26,7 @@ BEHIND = "--"
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting: what its field declares beside the type, and its place in the tree."""
+    """A setting: the declarations of its field other than the type, and its place in the tree."""
 
     group: Group | None = None
     """Its heading; by default that of its section."""

@@ -71,7 +71,7 @@ FLOWS = (
         artifact="collocations.counts", reads="collocations.input"),
     Flow(
         "score", "Find the collocations among counted n-grams.",
-        """Score n-grams by how much more often than by chance their words stand together.
+        """Score n-grams by how much more often than by chance their words are adjacent.
 
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
@@ -114,7 +114,7 @@ FLOWS = (
         artifact="space.path", reads="space.vectors"),
     Flow(
         "store", "Make a store of public pieces of text.",
-        """Make a store: pieces of public texts, for releases in which one of them stands for each text.
+        """Make a store of public passages, one of which replaces each text in a release.
 
         They are released word for word. Name only texts that anybody may read.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias, TypeVar, overload
 
 import pyarrow as pa
 
-from corpusveil.choices import OnBadRows, Separator
+from corpusveil.choices import Duplicates, OnBadRows, Separator
 from corpusveil.errors import (
     DataError,
     SettingError,
@@ -19,6 +19,7 @@ from corpusveil.errors import (
 )
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
+from corpusveil.passages.pieces import Per
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
@@ -36,7 +37,9 @@ from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
+from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, forecast
+from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import chunks_of, plain_texts
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
@@ -64,6 +67,20 @@ class NamedCall:
     def fault(self, place: str, sentence: str, value: object = None, kind: type[UserError] = SettingError) -> UserError:
         given = "" if value is None else f" = {value!r}"
         return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
+
+
+@overload
+def release(
+    *, key: Key, store: str, epsilon: float, per: Per = ..., neighbors: int | None = ..., most_pieces: int | None = ...,
+    duplicates: Duplicates = ..., accept_overlap: bool = ...,
+) -> PassageRelease: ...  # fmt: skip
+
+
+@overload
+def release(
+    *, key: Key, risk: float | None = ..., epsilon: float | None = ..., space: str | None = ...,
+    mechanism: str | None = ..., store: None = ..., **policies: Any,
+) -> Release: ...  # fmt: skip
 
 
 def release(

@@ -131,7 +131,7 @@ def records_of(output: OutputSettings) -> str:
 
 
 def refuse_published(settings: Settings) -> None:
-    """Raise UserError if the output has, or lies in, something that is not for the public."""
+    """Raise UserError if the output contains, or is in, something that must not be published."""
     output, ledger = needed(settings.output, "output"), settings.ledger
     folders = ("the ledger", "the private records")
     private: dict[str, Iterable[str | None]] = {

@@ -86,7 +86,7 @@ class ListedTerms:
 
     @property
     def summary(self) -> str:
-        """How many terms there are of which kinds, as a release shows the kinds; in words."""
+        """Say how many terms there are, and their kinds, which a release shows."""
         return f"{len(self.terms):,} terms, masked by their kind: {', '.join(sorted({kind for kind, _ in self.terms}))}"
 
     def __call__(self, texts: list[str]) -> list[list[tuple[int, int, str]]]:

@@ -67,7 +67,7 @@ def _mix(builder: Any, v: list[Any], m: list[Any]) -> None:
 
 @intrinsic
 def _compress(_: Any, state: Any, blocks: Any) -> Any:
-    """Take a block of 128 bytes, uint8 [512], into each lane of a state, uint64 [40], lane beside lane."""
+    """Take a block of 128 bytes, uint8 [512], into each lane of a state, uint64 [40], lanes interleaved."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         def place(array: int, index: int) -> Any:

@@ -38,7 +38,7 @@ _scratch = Scratch()
 def encode_id(identity: Any) -> bytes:
     """Encode a document id, so that "1" and row 1 are two documents; an integer is its digits, as in a form of text.
 
-    A tuple is a row number after the names of where the row stands, such as (corpus, path, row).
+    A tuple is a row number after the names of its place, such as (corpus, path, row).
     """
     if isinstance(identity, tuple):
         *place, row = identity
@@ -59,7 +59,7 @@ def _prefixed(part: bytes) -> bytes:
 
 @functools.lru_cache(maxsize=64, typed=True)
 def _encode_place(*place: Any) -> bytes:
-    """Encode the names of where a row stands, which are those of thousands of rows."""
+    """Encode the names of the place of a row, which are those of thousands of rows."""
     return b"".join(_prefixed(_utf8(str(name))) for name in place)
 
 

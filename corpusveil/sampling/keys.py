@@ -41,7 +41,7 @@ def _is_text(secret: bytes) -> bool:
 
 
 def _check(secret: bytes, source: str, size: int = 0) -> bytes:
-    """Return a secret that can be a key; ``size`` is that of its file, of which perhaps only the beginning is given."""
+    """Return the secret if it can be a key; it may be the beginning of a file of ``size`` bytes."""
     if not isinstance(secret, bytes):
         raise SettingError(
             f"{source}: this is of type {type(secret).__name__}; give 32 bytes, or read a file with Key.load."

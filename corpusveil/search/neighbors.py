@@ -98,7 +98,7 @@ def neighbors_among(k: int, vectors: Float32, nominations: Nominations) -> Int32
 def nearest(vectors: Float32, row: int, k: int, among: Int64 | None = None) -> tuple[Int32, Float64]:
     """Return the k words nearest to a word, nearest first, ties by id, and their squared distances.
 
-    Compares all other words, or those ``among`` them, int64 [n], of which there are k at least.
+    Compares all other words, or those ``among`` them, int64 [n], at least k.
     """
     near, squares = np.empty(k, np.int32), np.empty(k, np.float64)
     _scan(vectors, row, np.arange(len(vectors)) if among is None else among, near, squares)

@@ -27,7 +27,7 @@ from corpusveil.errors import SettingError
 OF_LISTS = 1.0
 """The default G of the lists where there are pairs."""
 LARGEST = 1024.0
-"""The most that grammar, or frequency (``balance.py``), counts beside meaning."""
+"""The most that grammar, or frequency (``balance.py``), counts against meaning."""
 COLUMNS = 2000
 """The most frequent words, each of which is a column twice: as the left and as the right neighbor."""
 DIMENSIONS = 50

@@ -1,4 +1,4 @@
-"""What readers recovered of public texts that mechanisms had released: a table that a space ships, as data.
+"""The table of risk that a space ships: what readers recovered of public texts that mechanisms had released.
 
 Whoever attacks measures it (``corpusveil evaluate risk``). The digest of the space covers it.
 """

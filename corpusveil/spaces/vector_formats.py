@@ -70,38 +70,22 @@ def decode(word: bytes, url: str, row: int) -> str:
 
 def read_npz(url: str) -> VectorTable:
     """Read a NumPy archive: ``vocab`` (strings [V]) and ``vectors`` ([V, d]); never unpickled."""
+    unusable = (
+        f"{url}: this is no .npz archive with the arrays 'vocab', one-dimensional, of strings, and 'vectors', of "
+        "numbers; write it with numpy.savez."
+    )
     with files.open_read(url) as file:
         try:
             archive = np.load(file, allow_pickle=False)
+            words, vectors = archive["vocab"], archive["vectors"]
+            is_usable = words.ndim == 1 and words.dtype.kind in "US" and isinstance(vectors, np.ndarray)
         except (*BROKEN_ARRAY, *BROKEN_ZIP):
-            raise DataError(f"{url}: this is not a valid .npz archive; write it with numpy.savez.") from None
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise DataError(f"{url}: this is a single array; write an .npz archive with 'vocab' and 'vectors'.")
-        words = _member(archive, "vocab", url)
-        vectors = _member(archive, "vectors", url)
-    if words.ndim != 1 or words.dtype.kind not in "US":
-        raise DataError(f"{url}: 'vocab' is {words.dtype} {words.shape}; write a one-dimensional array of strings.")
+            raise DataError(unusable) from None
+    if not is_usable:
+        raise DataError(unusable)
     if words.dtype.kind == "U":
         return VectorTable(words.tolist(), vectors)
     return VectorTable([decode(word, url, row) for row, word in enumerate(words.tolist(), 1)], vectors)
-
-
-def _member(archive: Any, name: str, url: str) -> npt.NDArray[Any]:
-    if name not in archive.files:
-        raise DataError(f"{url}: the array '{name}' is missing; write an archive with 'vocab' and 'vectors'.")
-    try:
-        array: npt.NDArray[Any] = archive[name]
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise DataError(f"{url}: '{name}' is damaged; write the archive again.") from None
-        raise DataError(
-            f"{url}: '{name}' is an array of Python objects, which is not opened; save it with a plain dtype."
-        ) from None
-    except (*BROKEN_ARRAY, *BROKEN_ZIP):
-        raise DataError(f"{url}: '{name}' is damaged; write the archive again.") from None
-    if not isinstance(array, np.ndarray):
-        raise DataError(f"{url}: '{name}' is not a NumPy array; write the archive with numpy.savez.")
-    return array
 
 
 def read_text(url: str) -> VectorTable:
@@ -166,12 +150,10 @@ def read_binary(url: str) -> VectorTable:
             )
         body = file.read()
     size, width = header
+    wrong = f"{url}: the file has not the {size} words of {width} dimensions that its header says; fetch it again."
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.
     if not size or not width or size * (4 * width + 2) > len(body):
-        raise DataError(
-            f"{url}: the header says {size} words of {width} dimensions, and the file is shorter; fetch it again "
-            "if it is incomplete."
-        )
+        raise DataError(wrong)
     words: list[str] = []
     vectors = np.empty((size, width), np.float32)
     at = 0
@@ -179,15 +161,12 @@ def read_binary(url: str) -> VectorTable:
         blank = body.find(b" ", at)
         end = blank + 1 + 4 * width
         if blank < 0 or end > len(body):
-            raise DataError(
-                f"{url}, word {row + 1}: the file ends within this word, and the header says {size} words; fetch the "
-                "file again."
-            )
+            raise DataError(wrong)
         words.append(decode(body[at:blank].lstrip(b"\n"), url, row + 1))
         vectors[row] = np.frombuffer(body, "<f4", width, blank + 1)
         at = end
     if body[at:].strip():
-        raise DataError(f"{url}: the file continues after the {size} words of its header; check or fetch it again.")
+        raise DataError(wrong)
     return VectorTable(words, vectors)
 
 

@@ -86,7 +86,7 @@ def median_distance(vectors: Float32) -> float:
 
 
 def scaled(vectors: Float32, scale: float) -> Float32:
-    """Return vectors times what makes their median distance ``scale``. Raises UserError for a scale that cannot be."""
+    """Return vectors scaled to the median distance ``scale``. Raises UserError for a scale that cannot be."""
     own = median_distance(vectors)
     if not 0 < scale < np.inf or not own:
         raise SettingError(f"scale {scale:g}: give a median distance above 0, for vectors that differ.")

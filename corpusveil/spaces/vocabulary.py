@@ -24,7 +24,7 @@ from corpusveil.storage.parquet import read_whole, sound, write_table
 from corpusveil.text.output_words import concatenate
 
 BLANKS = frozenset(" \t\n\r\v\f\0")
-"""What no word contains."""
+"""Characters that no word contains."""
 BLOCK = 8192
 
 
@@ -138,7 +138,7 @@ def rows_without(words: Sequence[str], excluded: Collection[str]) -> list[int]:
 
 
 def compared(word: str) -> str:
-    """Return what is equal for words that differ in case, in how accents are coded, or in their apostrophe."""
+    """Return a form that is equal for words that differ only in case, coding of accents, or apostrophe."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", word).casefold()).replace("’", "'")
 
 

@@ -57,7 +57,7 @@ def complete(url: str, description: Mapping[str, Any], **style: Any) -> bool:
 
 
 class Digested(Protocol):
-    """What an artifact with a digest of its content is in memory."""
+    """An artifact with a digest of its content, in memory."""
 
     @property
     def digest(self) -> str:
@@ -73,7 +73,7 @@ class Saved(Generic[D]):
     Attributes:
         kind: the kind, which is also the command that makes one.
         version: the version that this release writes and reads.
-        opened: what this process opened, by address and digest.
+        opened: artifacts that this process opened, by address and digest.
     """
 
     def __init__(self, kind: str, version: int = 1) -> None:
@@ -113,7 +113,7 @@ class Saved(Generic[D]):
         )
 
     def reopen(self, load: Callable[[str], D], url: str, digest: str) -> D:
-        """Return what was pickled as (``url``, ``digest``), opened once in this process."""
+        """Return the artifact that was pickled as (``url``, ``digest``), opened once in this process."""
         with self._lock:
             if (url, digest) not in self.opened:
                 artifact = load(url)

@@ -1,4 +1,4 @@
-"""What a run reads and where it writes: made of settings or of a call once, and held whole by run, job and claim."""
+"""The input and output of a run, made once from settings or a call, and shared by run, job and claim."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def another(words: str) -> dict[str, str]:
 
 
 MAY_DIFFER = another("")
-"""The metadata of a field of which starts of one run may have different values."""
+"""The metadata of a field that may differ between starts of one run."""
 
 
 def words_of(*kinds: Any) -> dict[str, str]:
@@ -90,7 +90,7 @@ WORDS: Mapping[str, str] = {
     "ledger": "another ledger, or none",
     **words_of(CorpusIn, CorpusOut),
 }
-"""What another run has, by what a claim claims."""
+"""The words for another run, by the field of a claim."""
 
 
 class Claim(Record):

@@ -66,7 +66,7 @@ def writing(path: str, *, private: bool) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _hidden(path: str, *, private: bool) -> Iterator[tuple[IO[bytes], str]]:
-    """Open a hidden file beside ``path`` under a name of its own, which is gone at the end of the block."""
+    """Open a hidden file next to ``path`` under a name of its own, which is gone at the end of the block."""
     folder, name = os.path.split(path)
     hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
     descriptor = _open_hidden(folder, hidden, private=private)

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """D documents: what is drawn, what noise depends on, and what of their rows is needed beside the text.
+    """D documents: their texts, identities, and other columns that are needed.
 
     Attributes:
         texts: Arrow strings [D]; null where there is no text.

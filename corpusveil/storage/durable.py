@@ -61,7 +61,7 @@ class Work(abc.ABC, Generic[R]):
     name: ClassVar[str]
     """Its name in sentences; for a stage, also its folder."""
     folder: ClassVar[str] = "done"
-    """Where its records lie, in its place."""
+    """The folder of its records, in its place."""
     kept: ClassVar[Measured | None] = None
     refused: ClassVar[Measured | None] = None
     """The measures of a task that was already done, and of a task that was refused."""
@@ -224,7 +224,7 @@ D = TypeVar("D", bound=Done)
 
 @dataclass(frozen=True, slots=True)
 class Stage(Work[D]):
-    """Work whose data are stored beside its records, in a folder that is removed at the end.
+    """Work whose data are stored next to its records, in a folder that is removed at the end.
 
     ``mark`` covers everything that decides the result.
     """

@@ -79,7 +79,7 @@ def is_local(url: str) -> bool:
 
 
 def persists(url: str) -> bool:
-    """Say whether what is written at ``url`` outlives this process."""
+    """Say whether files at ``url`` outlive this process."""
     return "memory" not in protocols(resolve(url)[0])
 
 

@@ -99,7 +99,7 @@ def hold(url: str) -> Lease:
 
 
 def take(url: str, patience: float | None = None) -> Lease | str:
-    """Return the lease of a folder at any fsspec URL, or what holds it.
+    """Return the lease of a folder at any fsspec URL, or its holder.
 
     The heartbeat of another machine is watched for ``patience`` (35) seconds at most. Of several processes that request
     the lease, one gets it. Raises WorkError if it cannot be written.
@@ -127,7 +127,7 @@ def take(url: str, patience: float | None = None) -> Lease | str:
 
 
 def holder(url: str) -> str | None:
-    """Return what seems to hold the lease of a folder; nothing is written, and no heartbeat is watched."""
+    """Return the probable holder of a lease; nothing is written, and no heartbeat is watched."""
     content = files.read_if_there(files.join(url, LEASE))
     return None if content is None else _busy(url, content, None)
 

@@ -13,11 +13,11 @@ from corpusveil.errors import DataError, UserError
 from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
-"""What Arrow raises on a damaged file."""
+"""The errors of Arrow on a damaged file."""
 _OTHER_REASONS = {
     "crypt": "this Parquet file, or a column of it, is encrypted; write it without encryption.",
 }
-"""What Arrow says of a file that is not damaged, and what is said instead."""
+"""Messages of Arrow about a file that is not damaged, and our sentences."""
 _WHOLE_ROWS = 4096
 _SMALL_BYTES = 256 << 20
 _MOST_PACKED = 1000
@@ -26,7 +26,7 @@ _MOST_PACKED = 1000
 
 @contextlib.contextmanager
 def sound(sentence: str, kind: type[UserError] = DataError) -> Iterator[None]:
-    """Turn what Arrow raises on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
+    """Turn Arrow's error on a damaged file into a UserError of this sentence; Arrow's own words may quote rows."""
     try:
         yield
     except _UNSOUND as error:
@@ -39,7 +39,7 @@ def sound(sentence: str, kind: type[UserError] = DataError) -> Iterator[None]:
 
 
 def opened(file: IO[bytes], buffer: int = 0) -> pq.ParquetFile:
-    """Open a Parquet file that is read on this thread alone, where its methods are told ``use_threads=False``.
+    """Open a Parquet file that is read on this thread alone, if its methods are called with ``use_threads=False``.
 
     Arrow would read ahead on a thread of its own. That thread may let go of the Python file only after the call has
     returned, and where the process ends just then (a wrong argument) there is no interpreter to do it in: the process

@@ -31,7 +31,7 @@ SOURCE, PUBLIC = "source", "public"
 
 
 class Needs(Protocol):
-    """What each row needs beside what is drawn and written, such as a unit in these ``columns``."""
+    """Values that each row must have, such as a unit in these ``columns``, although they are not written."""
 
     @property
     def columns(self) -> tuple[str, ...]: ...
@@ -45,7 +45,7 @@ class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
     Rows that lack what the run ``needs`` are left out.
-    ``separator`` says what separates the cells of CSV, in and out.
+    ``separator`` is that of the cells of CSV, in and out.
     """
 
     text: str = "text"
@@ -54,7 +54,7 @@ class Columns:
     separator: Separator = "comma"
     needs: Needs | None = None
     marked: bool = False
-    """Whether a column ``SOURCE`` that says *public* is written beside the text, which is then a passage."""
+    """Whether a column ``SOURCE`` that says *public* is written next to the text, which is then a passage."""
 
     @classmethod
     def of(cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma") -> Columns:
@@ -74,7 +74,7 @@ class Columns:
             raise DataError("A column to keep is named twice; name each column once.")
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the columns by name; what separates cells only if it is not the default."""
+        """Return the columns by name, and the separator of cells if it is not the default."""
         fields = {"text": self.text, "id": self.id, "keep": list(self.keep)}
         fields |= {SOURCE: PUBLIC} if self.marked else {}
         return fields if self.separator == "comma" else {**fields, "separator": self.separator}
@@ -124,7 +124,7 @@ class Batch:
     bad: list[BadRow] = field(default_factory=list)
 
     def identities(self, corpus: str, path: str) -> list[Any]:
-        """Return what identifies each text: the id, else the corpus, the file's path in it, and the row."""
+        """Return the identity of each text: the id, else the corpus, the file's path in it, and the row."""
         return list(self.ids) if self.ids is not None else [(corpus, path, number) for number in self.numbers]
 
     def leave_out(self, rows: Sequence[int] | npt.NDArray[np.int64]) -> int:

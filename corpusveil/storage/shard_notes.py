@@ -45,7 +45,7 @@ class Pass(Work[Seen]):
 
     @abc.abstractmethod
     def decides(self) -> Mapping[str, Any]:
-        """Return what decides the notes in addition to rows and columns."""
+        """Return the settings that decide the notes, in addition to rows and columns."""
 
     def note_of(self, task: ShardTask) -> str:
         """Return the address of a task's note among the records."""

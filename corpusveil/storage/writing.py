@@ -62,7 +62,6 @@ class ShardFile(contextlib.ExitStack):
             self._writer.end_block()
 
     def finish(self) -> None:
-        """Write what follows the last row."""
         if self._row % BLOCK_ROWS:
             self._writer.end_block()
         self._writer.close()
@@ -82,7 +81,7 @@ class ShardFile(contextlib.ExitStack):
             blocks.end()
 
     def made(self) -> Made:
-        """Return what was written, after the context."""
+        """Return the digest and size of the file, after the context."""
         return Made(
             name=self._task.shard_name, sha256=self._content.hexdigest(), file_sha256=self._file.state.hexdigest(),
             bytes=files.size(self._writes.target(self._task)),

@@ -36,7 +36,7 @@ class Counts:
     unread: int = 0
     """Pieces without a known word, which a store cannot place."""
     similarity: int = 0
-    """The sum of inner products of pieces and of what replaced them, in units of 127^-2."""
+    """The sum of inner products of pieces and their replacements, in units of 127^-2."""
     spans: Counter[str] = field(default_factory=Counter)
     """Recognized spans by kind."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ALL_ROLES), dtype=np.int64))
@@ -69,7 +69,7 @@ class Counts:
         return unknown / max(1, known + unknown + stops)
 
     def measured(self) -> dict[str, int]:
-        """Return what engines add up (``storage.engine``)."""
+        """Return the measures that engines add up (``storage.engine``)."""
         return {
             "documents": self.documents,
             "tokens": self.tokens_written,

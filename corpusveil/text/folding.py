@@ -23,7 +23,7 @@ from corpusveil.text.utf8 import decode
 from corpusveil.wide import SPAN, high_bits, zeros_below
 
 _OTHER_SCRIPTS = "\u0590-\u1dff\u200c\u200d\u2190-\ufdff\ufe00-\ufe0f\U00010000-\U0010ffff"
-"""Characters beside which joiners, selectors and marks of direction mean something; here also emoji."""
+"""Characters next to which joiners, selectors and marks of direction mean something; here also emoji."""
 _INVISIBLE = re.compile(
     rf"(?<![{_OTHER_SCRIPTS}])[\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     rf"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]++(?![{_OTHER_SCRIPTS}])"

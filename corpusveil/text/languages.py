@@ -6,7 +6,7 @@
 * ``dotless_i``: the small letter of *I* is *ı*, and of *İ* it is *i*.
 * ``unspaced``: ICU's dictionaries say where words end. A separator, white space for the tokenizer, is put there before
   it reads a text, and is taken out of what is written.
-* ``abbreviations``: words whose full stop ends no sentence, beside the English ones.
+* ``abbreviations``: words whose full stop ends no sentence, in addition to the English ones.
 
 Function words and dictionaries are those of packages in the extra ``languages``; their versions decide bytes.
 """
@@ -90,7 +90,7 @@ def _missing(what: str) -> PackageError:
 def function_words(language: str | None) -> frozenset[str]:
     """Return the function words of a language in lower case; English ones by default.
 
-    Empty for a language of which there is no list. Raises PackageError without the package that has them.
+    Empty for a language without a list. Raises PackageError without the package that has them.
     """
     if language in (None, "en"):
         return STOP_WORDS

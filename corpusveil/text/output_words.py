@@ -12,7 +12,7 @@ from corpusveil.text.policy import MASKS
 from corpusveil.wide import WIDTH
 
 LONG = 255
-"""Stands for the number of bytes of a word that a record is too short for."""
+"""The number of bytes in a record of a word that is too long for it."""
 
 
 def concatenate(words: list[bytes]) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:

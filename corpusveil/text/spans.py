@@ -31,7 +31,7 @@ CONTACT_KIND = "contact"
 CHECKED = ("iban", "card", "national_id", "ip")
 """Kinds that are no guesses: they give a span its kind, however long another is."""
 OTHERS = "other"
-"""Stands for every kind that has no treatment of its own."""
+"""The name of all kinds without a treatment of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class OfFunction:
                     if 0 <= start <= end <= size:
                         return start, end, kind
         raise SettingError(
-            f"{self.name}: this recognizer returned what is no span of its text; return (start, end, kind) in "
+            f"{self.name}: this recognizer returned a value that is not a span; return (start, end, kind) in "
             "characters from 0 on, with a kind in small letters such as 'name'."
         )
 

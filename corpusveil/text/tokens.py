@@ -61,7 +61,7 @@ class Tokens:
         )  # fmt: skip
 
     def text(self, token: int) -> str:
-        """Return the token as it stands in the input."""
+        """Return the token as in the input."""
         return self.data[self.starts[token] : self.ends[token]].tobytes().decode("utf-8", "replace")
 
     def texts(self, document: int) -> list[str]:

@@ -153,7 +153,7 @@ class PrivatizeDocuments(beam.PTransform):
 
 @dataclass(slots=True)
 class _Batch:
-    """Some documents, with the values of their fields and where they lie: timestamp, windows and pane."""
+    """Some documents, with the values of their fields, and timestamp, windows and pane."""
 
     text: str
     id: str

@@ -18,7 +18,7 @@ PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim
 
 
 _SOURCES = (".py", ".json", ".gz")
-"""Endings of files that decide an output; not what Python and numba compile beside them."""
+"""Endings of files that decide an output; not those that Python and numba compile."""
 
 
 @functools.cache

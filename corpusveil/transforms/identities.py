@@ -43,7 +43,7 @@ class RowNumbers:
 Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 """The name of a column, row numbers under a name, or one id a text."""
 _LEAST, _MOST = -(1 << 63), 1 << 64
-"""What whole numbers that are ids lie between: those of 64 bits, with a sign or without."""
+"""The bounds of whole numbers that are ids: 64 bits, with a sign or without."""
 
 
 def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], Any] | None = None) -> list[Any]:

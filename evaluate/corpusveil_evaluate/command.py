@@ -40,6 +40,10 @@ def readers(
     stop_words: Annotated[
         str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
     ] = "privatize",
+    texts: Annotated[
+        str | None,
+        typer.Option("--text", help="A file of public texts that the model has not counted, to read.", metavar="FILE"),
+    ] = None,
     output: Annotated[str | None, typer.Option(help="Write JSON to this file.", metavar="URL")] = None,
 ) -> None:
     """Print what share of words each of several readers guesses, who know ever more. Everything is public.
@@ -60,7 +64,7 @@ def readers(
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
     made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
     known = None if model is None else load_model(model)
-    ladder = reader_ladder(made, epsilon, known, policy=policy)
+    ladder = reader_ladder(made, epsilon, known, [] if texts is None else _texts_of(texts), policy=policy)
     print(ladder)
     if output is not None:
         files.write_bytes(output, (json.dumps(dataclasses.asdict(ladder), indent=1) + "\n").encode())
@@ -70,15 +74,6 @@ def model(
     counts: Annotated[str, typer.Option(help="N-gram counts, made by 'corpusveil count'.", metavar="URL")],
     output: Annotated[str, typer.Option(help="The model: a new folder or URL.", metavar="URL")],
     min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur less often.", min=1)] = 1,
-    sample: Annotated[
-        str | None,
-        typer.Option(
-            help="Public texts that were not counted, on which readers are measured: JSON lines of text and register "
-            "(counted: false if no text of the register was counted), in a file .jsonl.zst of at most 1 MB. The model "
-            "keeps a copy.",
-            metavar="FILE",
-        ),
-    ] = None,
 ) -> None:
     """Make a language model of n-gram counts, in memory: Kneser-Ney trigrams, which readers know.
 
@@ -86,7 +81,7 @@ def model(
     """
     from corpusveil_evaluate.readers.ngrams.modelling import build_model
 
-    made = build_model(counts, output, min_count, sample=sample)
+    made = build_model(counts, output, min_count)
     sizes = ", ".join(f"{made[name]:,} {name}" for name in ("words", "bigrams", "trigrams"))
     print(f"{output}: {sizes}\nsha256 {made['digest']}")
 
@@ -127,6 +122,9 @@ def denoise(
 def risk(
     space: Annotated[str, typer.Option(help="The space.", metavar="URL")],
     model: Annotated[str, typer.Option(help="What the reader knows, made by 'evaluate model'.", metavar="URL")],
+    texts: Annotated[
+        str, typer.Option("--text", help="A file of public texts that were not counted.", metavar="FILE")
+    ],
     output: Annotated[str, typer.Option(help="The space with the table: a new folder or URL.", metavar="URL")],
     mechanism: Annotated[str, typer.Option(help="The mechanism.", metavar="NAME")] = "ring-geometric",
     parameter: Annotated[
@@ -135,19 +133,12 @@ def risk(
     stop_words: Annotated[
         str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
     ] = "privatize",
-    texts: Annotated[
-        str | None,
-        typer.Option(
-            "--text", help="A file of public texts that were not counted. Default: the sample of the model.",
-            metavar="FILE",
-        ),
-    ] = None,
 ) -> None:  # fmt: skip
     """Measure what a reader recovers at each epsilon, for 'privatize --risk'. Everything is public.
 
     The table is part of the space, so the output is another space.
 
-    Example: corpusveil evaluate risk --space spaces/c4 --model models/c4 --output spaces/c4-risk
+    Example: corpusveil evaluate risk --space spaces/c4 --model models/c4 --text news.jsonl --output spaces/c4-risk
     """
     from corpusveil.mechanisms import make
     from corpusveil.pipelines.fields import pairs
@@ -158,8 +149,7 @@ def risk(
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
     made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
-    read = None if texts is None else _texts_of(texts)
-    saved = measured_space(made, load_model(model), read, policy).save(output)
+    saved = measured_space(made, load_model(model), _texts_of(texts), policy).save(output)
     print(f"{output}: sha256 {saved.digest}")
 
 

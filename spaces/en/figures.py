@@ -29,8 +29,9 @@ from corpusveil.spaces.installed import ARCHIVE
 from corpusveil.spaces.risk_table import Recovered, RiskTable
 from corpusveil.storage.records import Line, Record
 from corpusveil.text.policy import TextPolicy
-from corpusveil_evaluate.readers.ngrams.context_risk import precise, readers_of
+from corpusveil_evaluate.readers.ngrams.context_risk import precise, reader_of_texts
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from spaces.en.sample import Sample
 
 HERE = Path(__file__).parent
 PACKAGE, FIGURES = HERE / "corpusveil_space_en", HERE / "figures.json"
@@ -72,14 +73,17 @@ class Figures(Record):
     stronger: tuple[Stronger, ...] = ()
 
 
-def measured(mechanism: Mechanism, model: LanguageModel, policy: TextPolicy, epsilons: Sequence[float]) -> Figures:
-    """Return what a reader with a model recovers of its sample at ``epsilons``."""
-    readers, text = readers_of(mechanism, model, None, policy)
+def measured(
+    mechanism: Mechanism, model: LanguageModel, sample: Sample, policy: TextPolicy, epsilons: Sequence[float]
+) -> Figures:
+    """Return what a reader with a model recovers of a sample at ``epsilons``."""
+    kinds = [(sample.like, sample.registers), *([(sample.unlike, ())] if sample.unlike else [])]
+    readers = [reader_of_texts(mechanism, model, some, policy, registers=named) for some, named in kinds]
     every = [[precise(reader.read(epsilon)) for epsilon in epsilons] for reader in readers]
     points = [[[read.share, read.content.share, read.content.error] for read in reads] for reads in every]
     highest = [read.highest for read in every[0] if read.highest is not None]
     return Figures(
-        text=text, epsilons=list(epsilons), like=points[0], unlike=points[1] if len(points) > 1 else [],
+        text=sample.digest, epsilons=list(epsilons), like=points[0], unlike=points[1] if len(points) > 1 else [],
         highest=tuple((share, error) for _, share, error in highest),
         registers=tuple(register for register, *_ in highest),
     )  # fmt: skip

@@ -53,9 +53,10 @@ from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.text.policy import TextPolicy
 from corpusveil_evaluate.readers.ngrams.context_risk import GRID
 from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model
-from corpusveil_evaluate.readers.ngrams.sample import NAME as SAMPLE
 from spaces.en.figures import main as put_table
 from spaces.en.figures import measured, write_figures
+from spaces.en.sample import NAME as SAMPLE
+from spaces.en.sample import read_sample
 
 HERE = Path(__file__).parent
 PACKAGE = HERE / "corpusveil_space_en"
@@ -211,7 +212,7 @@ class Recipe:
         pruned = self.work / "pruned"
         if not (pruned / "_artifact.json").exists():
             prune(self.work / "counted", pruned, load_space(self.at("space")).vocabulary.words)
-        build_model(str(pruned), self.at("model"), sample=self.at(SAMPLE))
+        build_model(str(pruned), self.at("model"))
 
     def figured(self) -> None:
         """Measure what readers recover of the sample: its text may not be passed on, these figures may."""
@@ -219,10 +220,11 @@ class Recipe:
         if output.exists():
             return
         chosen, model = load_space(self.at("space")), load_model(self.at("model"))
+        sample = read_sample((self.work / SAMPLE).read_bytes())
         write_figures(
             {
-                f"{name} {treated}": measured(make(name, chosen), model, TextPolicy(stop_words=treated), EPSILONS)
-                for name, treated in MEASURED
+                f"{name} {each}": measured(make(name, chosen), model, sample, TextPolicy(stop_words=each), EPSILONS)
+                for name, each in MEASURED
             },
             output,
         )

@@ -28,10 +28,10 @@ from corpusveil_evaluate.readers.causal_model import DIGEST, load_causal
 from corpusveil_evaluate.readers.neural import READER, NeuralReader, masses
 from corpusveil_evaluate.readers.ngrams.context_risk import hits_of
 from corpusveil_evaluate.readers.ngrams.modelling import load_model
-from corpusveil_evaluate.readers.ngrams.sample import NAME as SAMPLE
-from corpusveil_evaluate.readers.ngrams.sample import read_sample
 from spaces.en import figures as of_en
 from spaces.en.make import UNCOUNTED, Recipe
+from spaces.en.sample import NAME as SAMPLE
+from spaces.en.sample import read_sample
 
 EPSILONS = [0.25, 1.0, 2.0**-3.5, 2.0**-6]
 """Near the risks 0.5, 0.7 and 0.3."""
@@ -50,7 +50,7 @@ def main() -> None:
     call = parser.parse_args()
     recipe = Recipe(call.text, call.work, "en", {"name": "local", "workers": 1})
     recipe.sampled()
-    sample = read_sample((recipe.work / SAMPLE).read_bytes(), SAMPLE)
+    sample = read_sample((recipe.work / SAMPLE).read_bytes())
     law, model = cv.RingGeometric(cv.load_space("space://en")), load_model("space://en")
     every = of_en.read_figures(of_en.FIGURES.read_bytes())
     figures = every[BASIS]

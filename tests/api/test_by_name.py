@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, assert_type
 
 import pandas as pd
 import polars as pl
@@ -34,6 +34,7 @@ def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:
     asked = ["--epsilon", "0.5", "--stop-words", "keep", "--numbers", "mask"]
     succeeds("privatize", tmp_path / "in", *options, *asked, "--output", tmp_path / "out")
     made = cv.release(key=KEY, space=space, epsilon=0.5, stop_words="keep", numbers="mask")
+    assert_type(made, cv.Release)  # type checkers know it, and a PassageRelease of a store
     cv.privatize_corpus(tmp_path / "in", tmp_path / "again", made)
     assert [path.read_bytes() for path in data_files(tmp_path / "out")] == [
         path.read_bytes() for path in data_files(tmp_path / "again")

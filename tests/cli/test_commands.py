@@ -88,7 +88,7 @@ class TestMechanisms:
     def test_are_listed_after_which_to_take_and_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("COLUMNS", "200")
         text = succeeds("mechanisms").out
-        assert text.startswith("Which to take:\n  ring-geometric")
+        assert text.startswith("How to choose:\n  ring-geometric")
         assert set(corpusveil.mechanism_names()) <= set(text.split())
         text = succeeds("mechanisms", "ring-geometric").out
         assert "paper:" in text

@@ -40,7 +40,7 @@ _BOUNDS = {
 
 
 class Caller(Protocol):
-    """The caller who gave settings: it has names for them, and shows a value beside its name."""
+    """The caller who gave settings: it names them, and shows a value after its name."""
 
     def name(self, place: str) -> str:
         """Return the name of a setting (``section.key``), or of a section."""

@@ -53,7 +53,7 @@ def _needs(other: str) -> str:
 
 
 def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield missing settings, of which one of two is needed, or which another setting needs."""
+    """Yield missing settings: one of two, or one that another setting needs."""
     budget = settings.budget
     if budget is None:
         return
@@ -121,7 +121,7 @@ def _space(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def strategy_of(settings: Settings) -> dict[str, Any]:
-    """Return the settings that the chosen strategy stands for, by place."""
+    """Return the settings of the chosen strategy, by place."""
     of_budget = ("per", "allocation")
     own = STRATEGIES.get(settings.value("budget.strategy") or "", {})
     return {f"{'budget' if name in of_budget else 'text'}.{name}": value for name, value in own.items()}

@@ -241,7 +241,7 @@ class OutputSettings(Section):
 
     GROUP: ClassVar[Group] = "Files"
 
-    path: str = key("The folder or URL of the release; it must be new.", path=True, metavar="URL", start="private")
+    path: str = key("The release: a new folder or URL.", path=True, metavar="URL", start="private")
     format: str = key(
         "The format of the output; same: the format of the input.", "same",
         choices="corpusveil.storage.formats:FORMATS", metavar="FORM")

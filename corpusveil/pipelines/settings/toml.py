@@ -27,7 +27,7 @@ from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
 SCHEMA = "corpusveil.schema.json"
-"""The name of the schema beside a written file, which editors use for completion."""
+"""The name of the schema next to a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
 _WIDTH = 110
 _FIRST = ("# What you have to decide. The schema next to this file has all other keys.",)

@@ -1,4 +1,4 @@
-"""Forms of documents, a file each: what documents a file holds, and what is written for a document.
+"""Forms of documents, a module each: how documents are read from a file, and written to one.
 
 All else is derived from these two ideas: rows that are counted, cut into batches and resumed in the middle; blocks that
 are compressed by themselves; pieces of a shard that are joined; bad rows that are set aside.
@@ -48,7 +48,7 @@ _OTHER_FILES = {
     b"{\\rtf": "a document in RTF; save it as plain text",
     b"version https://git-lfs": "a pointer of Git LFS, not the file; fetch that: git lfs pull",
 }
-"""What other files begin with, and the end of a sentence about them."""
+"""The first bytes of other files, and the end of a sentence about them."""
 
 
 def is_utf8(data: bytes) -> bool:
@@ -88,7 +88,7 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
 
 
 def unmarked(line: bytes, name: str) -> bytes:
-    """Return the first line without its byte order mark. Raises UserError for what is no text in UTF-8."""
+    """Return the first line without its byte order mark. Raises UserError for bytes that are not UTF-8."""
     for begin, what in _OTHER_FILES.items():
         if line.startswith(begin):
             raise DataError(f"{name}: this is {what}.")
@@ -147,7 +147,7 @@ class Writer(abc.ABC):
 
     @abc.abstractmethod
     def close(self) -> None:
-        """Write what follows the last block; the file stays open."""
+        """Write the end of the file, which stays open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ class Form(abc.ABC):
     seeks: ClassVar[bool] = False
     """Whether reading needs a file that can seek."""
     checksum: ClassVar[str] = "SHA-256 of each shard's uncompressed bytes"
-    """What the checksum of a shard is computed from, in words."""
+    """The content that the checksum of a shard covers, in words."""
     has_columns: ClassVar[bool] = True
     has_separator: ClassVar[bool] = False
     lacks_nan: ClassVar[bool] = False
@@ -230,7 +230,7 @@ class RenderedForm(Form, abc.ABC):
         """Return documents as bytes, in one piece: what goes into a compressor at a time decides its output."""
 
     def header(self, columns: Columns) -> bytes:
-        """Return what stands before the first document of a file."""
+        """Return the bytes before the first document of a file."""
         return b""
 
     def writer(

@@ -331,7 +331,7 @@ class _Start:
         job, counts, tasks = self.job, Counts(), wholes(self.tasks)
         is_small = sum(task.size + _LIKE_A_SHARD for task in tasks) < _CHECKED_HERE
         engine = Here() if is_small else self.engine
-        do_all(dataclasses.replace(job, is_finished=True), tasks, engine, waiting("checking what is finished"))
+        do_all(dataclasses.replace(job, is_finished=True), tasks, engine, waiting("checking finished files"))
         for task in tasks:
             if (record := job.records.read(f"shards/{task.record_name}", Shard)) is not None:
                 counts += Counts.of(record.counts, job.records.url)

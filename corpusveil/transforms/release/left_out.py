@@ -70,7 +70,7 @@ class CopiesPass(Pass):
 def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> tuple[Drops, dict[str, str]]:
     """Find all documents that have the bytes of an earlier one, by shard and row.
 
-    Returns them, and the digest of each task's input. Tags lie in DuckDB, which spills them into a temporary folder,
+    Returns them, and the digest of each task's input. Tags are in DuckDB, which spills them into a temporary folder,
     and the rows that one shard leaves out in memory (8 bytes each). Raises BadShardsError if the input has faults.
     """
     inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}

@@ -1,6 +1,6 @@
 """The manifest: the public description of a release, equal for every engine, partitioning and worker count.
 
-What it says of spending; and the index, which a schedule writes beside the manifests of its releases.
+What it says of spending; and the index, which a schedule writes next to the manifests of its releases.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page about a release: its manifest in words, written beside the release, and made from the manifest alone."""
+"""The page about a release: its manifest in words, written next to the release, from the manifest alone."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Part(NamedTuple):
 
 
 def page_of(output: str) -> str:
-    """Return the address of a release's page: beside the release, whose folder has data and manifest only."""
+    """Return the address of a release's page: next to the release, whose folder has data and manifest only."""
     return output.rstrip("/") + ".report.html"
 
 

@@ -1,4 +1,4 @@
-"""A release by passages: everything that decides which public pieces stand in the place of a document."""
+"""A release by passages: everything that decides which public passages replace a document."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class PassageRelease(AnyRelease):
     per: Per = "document"
     most_pieces: int | None = field(default=None, kw_only=True)
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
-    """Release although the input's texts stand in the store; the manifest says so, and it is in no digest."""
+    """Release although the input's texts are in the store; the manifest says so, and it is in no digest."""
 
     counted: ClassVar[Literal["piece"]] = "piece"
 

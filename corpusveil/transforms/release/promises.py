@@ -15,7 +15,7 @@ from string import Formatter
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """A sentence, and when it holds: for each of these settings, the values of which the release has one."""
+    """A sentence, and the values that each of these settings must have for it to hold."""
 
     name: str
     sentence: str

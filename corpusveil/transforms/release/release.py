@@ -153,7 +153,7 @@ class Release(AnyRelease):
         }
 
     def _spans(self, policy: SpanPolicy) -> dict[str, Any]:
-        """Return what decides about spans. Terms may be confidential: a digest under the key stands for them."""
+        """Return the settings of spans, with a keyed digest in place of terms, which may be confidential."""
         secret, named = self.key.derive("terms", b"", 32), [recognizer_of(name).identity for name in policy.find]
         return {
             "find": [

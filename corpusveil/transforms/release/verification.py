@@ -29,7 +29,7 @@ _SIGNATURES = r"asc|sig|minisig|sigstore(\.json)?"
 _BESIDE = re.compile(
     rf"README\.md|croissant\.json|\.gitattributes|({'|'.join(map(re.escape, (MANIFEST, INDEX)))})\.({_SIGNATURES})"
 )
-"""Names of files that may lie next to a manifest or an index: what the Hub shows or keeps, and signatures."""
+"""Names of files that may be next to a manifest or an index: what the Hub shows or keeps, and signatures."""
 _WORD = "the sender's word: neither a digest nor a signature proves that texts were drawn so"
 
 
@@ -168,14 +168,14 @@ def _of_runs(url: str, wanted: Sequence[tuple[str, str]]) -> Verification:
 
 
 def _beside(url: str, names: Iterable[str]) -> tuple[str, ...]:
-    """Return the names of files that may lie next to a manifest or an index."""
+    """Return the names of files that may be next to a manifest or an index."""
     return tuple(name for name in names if _BESIDE.fullmatch(name) and files.is_file(files.join(url, name)))
 
 
 def manifest_of(release: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError if there is none."""
     if posixpath.basename(release) == MANIFEST and files.is_file(release):
-        raise DataError(f"{release}: this is the manifest of a release; give the folder that it lies in.")
+        raise DataError(f"{release}: this is the manifest of a release; give its folder.")
     if not files.is_file(files.join(release, MANIFEST)):
         raise MissingError(
             f"{release}: there is no finished release here (no {MANIFEST}); if you made it, finish the run, and "

@@ -28,7 +28,7 @@ import numpy as np
 from corpusveil.arrays import Float32, Float64, Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
-from corpusveil.errors import NoClosedForm, UserError, of_other_type
+from corpusveil.errors import NoClosedForm, of_other_type
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
@@ -38,7 +38,7 @@ from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil_evaluate.readers.model_text import WORDS, ModelText, ids_in, model_text
 from corpusveil_evaluate.readers.ngrams.channel import public_shares
-from corpusveil_evaluate.readers.ngrams.context_risk import precise, readers_of, uniform_of
+from corpusveil_evaluate.readers.ngrams.context_risk import precise, reader_of_texts, uniform_of
 from corpusveil_evaluate.readers.ngrams.explained import CELLS
 from corpusveil_evaluate.readers.ngrams.fixed import ONE
 from corpusveil_evaluate.readers.ngrams.laws_on_lists import chances
@@ -60,15 +60,13 @@ _BIN, _BINS = 12, 1024
 BEYOND = 2
 """The upper end of a bound that is estimated, in standard errors above the mean."""
 MEASURED = "measured on texts that no count has read"
-BY_MODEL = "reads the whole release with {}"
-LIKE, UNLIKE = "text like the model's", "text unlike it"
+BY_MODEL = f"reads the whole release with {TRIGRAMS}"
 ALL_OTHERS = "knows all other original words, and the model of the text"
 DOUBT = "knows all other words, and text so well that {:g} bits of doubt remain"
-NEEDS_MODEL, NO_LAW = "needs a public language model", "no exact law"
+NEEDS_MODEL, NEEDS_TEXT, NO_LAW = "needs a public language model", "needs public texts", "no exact law"
 ROWS, SHARED = 20, 400
 """The rows of a form, and the number of words for which such a reader is asked, chosen evenly by frequency."""
 OF_FORM = f"sees a word drawn in {ROWS} rows that share it (forms, footers), without a model"
-OF_HALF = "knows every second original of the same kind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +101,7 @@ class Rung:
 class Ladder(Shown):
     """The readers of a mechanism at an epsilon of a word, and what holds for every reader.
 
-    The weakest is first; the last two know of other rows.
+    The weakest is first; the last knows of other rows.
 
     >>> cv.reader_ladder(cv.RingGeometric(space), epsilon=1.0, dial=False).rungs[0].reader
     'takes the released word for the original'
@@ -123,16 +121,17 @@ class Ladder(Shown):
 
 
 def reader_ladder(
-    mechanism: Mechanism, epsilon: float, model: LanguageModel | None = None, *, policy: TextPolicy = DEFAULT,
-    content: Float64 | None = None, dial: bool = True,
+    mechanism: Mechanism, epsilon: float, model: LanguageModel | None = None, texts: Sequence[str] = (), *,
+    policy: TextPolicy = DEFAULT, content: Float64 | None = None, dial: bool = True,
 ) -> Ladder:  # fmt: skip
     """Return the share of words that ever stronger readers guess. Everything is public, and nothing is spent.
 
-    Without a ``model`` of public text, the rungs that need one say so. ``policy`` says what readers see of stop words,
-    and ``content`` float64 [V] how much each word counts, ``content_weights`` by default. Without the ``dial`` it takes
-    half the time. Two words are k places apart on the first list, or a word and its k-th nearest; where pairs differ,
-    the figure is the mean over ``PAIRS`` words, chosen evenly by frequency. Raises UserError for an epsilon that is not
-    above 0, and if hardly any word of the model's text is in the space.
+    Without a ``model`` of public text, or ``texts`` that it has not counted, the rungs that need them say so.
+    ``policy`` says what readers see of stop words, and ``content`` float64 [V] how much each word counts,
+    ``content_weights`` by default. Without the ``dial`` it takes half the time. Two words are k places apart on the
+    first list, or a word and its k-th nearest; where pairs differ, the figure is the mean over ``PAIRS`` words, chosen
+    evenly by frequency. Raises UserError for an epsilon that is not above 0, and if hardly any word of the texts is in
+    the space.
 
     >>> print(cv.reader_ladder(cv.RingGeometric(space), epsilon=1.0, dial=False))
     Readers of ring-geometric, epsilon 1 a word...
@@ -149,10 +148,13 @@ def reader_ladder(
     shares = prior.shares * np.stack([np.ones(prior.words.size), weights[prior.words]])
     unchanged = Rung("takes the released word for the original", law, risk.unchanged, risk.content.unchanged)
     by_word = Rung("guesses word by word, by the law and word frequencies", law, risk.share, risk.content.share)
-    read, bits = [Rung(f"{BY_MODEL.format(TRIGRAMS)}: {LIKE}", NEEDS_MODEL)], BITS if dial else ()
+    read, bits = Rung(BY_MODEL, NEEDS_MODEL if model is None else NEEDS_TEXT), BITS if dial else ()
     informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
     if model is not None:
-        read = _by_model(mechanism, epsilon, model, content, policy)
+        if texts:
+            found = precise(reader_of_texts(mechanism, model, texts, policy, content).read(epsilon))
+            errors = found.error, found.content.error
+            read = Rung(BY_MODEL, MEASURED, found.share, found.content.share, errors)
         informed = _informed(mechanism, epsilon, model, model_text(space, model), weights, policy, bits)
     of_two = [_of_two(mechanism, epsilon, prior.words, shares, steps) for steps in STEPS]
     odds = (
@@ -160,25 +162,8 @@ def reader_ladder(
         f"most e^({round_up(epsilon, 4):g} d)." if mechanism.private else "This mechanism has no guarantee either."
     )  # fmt: skip
     of_form = _of_form(mechanism, epsilon, prior, shares)
-    of_half = Rung(OF_HALF, "needs originals: evaluate release measures it")
-    rungs = (unchanged, by_word, *read, informed[0], *of_two, *informed[1:], of_form, of_half)
+    rungs = (unchanged, by_word, read, informed[0], *of_two, *informed[1:], of_form)
     return Ladder(mechanism.name, epsilon, rungs, f"No figure holds for every reader of every text. {odds}")
-
-
-def _by_model(
-    mechanism: Mechanism, epsilon: float, model: LanguageModel, content: Float64 | None, policy: TextPolicy
-) -> list[Rung]:
-    """Return the rungs of readers from context, of text like the model's and of text unlike it."""
-    try:
-        kinds = zip((LIKE, UNLIKE), readers_of(mechanism, model, None, policy, content)[0], strict=False)
-        reads = [[(kind, precise(read)) for read in texts.rungs(epsilon)] for kind, texts in kinds]
-    except UserError:
-        return [Rung(f"{BY_MODEL.format(TRIGRAMS)}: {LIKE}", "needs a model with a sample of texts")]
-    return [
-        Rung(f"{BY_MODEL.format(read.reader)}: {kind}", MEASURED, read.share, read.content.share,
-             (read.error, read.content.error))
-        for rung in zip(*reads, strict=True) for kind, read in rung
-    ]  # fmt: skip
 
 
 def _of_form(mechanism: Mechanism, epsilon: float, prior: Prior, shares: Float64) -> Rung:

@@ -14,7 +14,6 @@ from typing import Any
 
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 
-_AS_IT_WAS = ", as in the input"
 _POLICIES = (*ROLE_NAMES[1:], "layout", "case")
 
 
@@ -31,20 +30,9 @@ class Profile:
     def policy(self) -> TextPolicy:
         return TextPolicy(**self.text)
 
-    def in_the_clear(self) -> str:
-        """Say in one sentence which tokens the output shows unchanged."""
-        kept = [line.removesuffix(_AS_IT_WAS) for line in self.policy().disclosed() if line.endswith(_AS_IT_WAS)]
-        if not kept:
-            return f"Profile {self.name} leaves no token in the clear."
-        return (
-            f"Profile {self.name} leaves in the clear, as in the input: {'; '.join(kept)}. The guarantee compares "
-            "documents that agree in these."
-        )
-
     def lines(self) -> Iterator[str]:
-        """Yield notes: what is left in the clear, and what is not from the study."""
-        yield self.in_the_clear()
-        yield f"It follows {self.study}: {self.source}; its epsilon is per word."
+        """Yield notes: whence the settings are, and what is not from the study."""
+        yield f"Texts are treated after {self.study}: {self.source}; its epsilon is per word."
         yield from self.open
         ours = [name for name in _POLICIES if name not in self.text]
         yield f"Not stated in the study; our choice: {', '.join(ours) or 'no text policy'}."

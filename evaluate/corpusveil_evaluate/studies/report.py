@@ -1,13 +1,10 @@
-"""The report of a study: tables and checks, and their files: a page, JSON, and a CSV file per table."""
+"""The report of a study: tables and checks, as a page and as JSON."""
 
 from __future__ import annotations
 
-import csv
 import dataclasses
-import io
 import json
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -20,7 +17,6 @@ from corpusveil_evaluate.statistics.statistic import statistics
 from corpusveil_evaluate.studies.cells import Results, SeedMean, finite
 from corpusveil_evaluate.studies.claims import Check
 
-TABLES = "tables"
 BESIDE = "Beside the paper"
 SAME = {True: "yes", False: "no", None: "not shown by this run"}
 
@@ -54,7 +50,7 @@ class Account:
 def write_account(
     account: Account, name: str, paper: str, grid: BaseModel, results: Results, folder: str, *, private: bool = False
 ) -> str:
-    """Write ``study.html``, ``study.json`` and ``tables/*.csv`` into the study's folder; return the page's address.
+    """Write ``study.html`` and ``study.json`` into the study's folder; return the page's address.
 
     ``private`` files get mode 0600 on a local disk.
     """
@@ -70,28 +66,16 @@ def write_account(
     }
     encoded = (json.dumps(finite(document), indent=1, default=str, allow_nan=False) + "\n").encode()
     files.write_bytes(files.join(folder, "study.json"), encoded, private=private)
-    tables = (*account.tables, _of_checks(account.checks))
-    for file, content in zip(file_names([table.title for table in tables]), tables, strict=True):
-        files.write_bytes(files.join(folder, TABLES, file), as_csv(content), private=private)
     page = files.join(folder, "study.html")
     files.write_bytes(page, render(account, name, paper).encode(), private=private)
     return page
 
 
-def file_names(titles: Sequence[str]) -> list[str]:
-    """Return a name for the file of each table; no two are the same, also where titles begin alike."""
-    names: list[str] = []
-    for title in titles:
-        name = re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-")[:100].rstrip("-")
-        again = sum(earlier.removesuffix(".csv").split("--")[0] == name for earlier in names)
-        names.append(f"{name}--{again + 1}.csv" if again else f"{name}.csv")
-    return names
-
-
 def render(account: Account, name: str, paper: str) -> str:
     """Return the page."""
     heads = ("Claim", "Paper says", "This run shows", "Slack", "Same direction?", "What differs")
-    checked = Block("Comparison with the paper", heads=heads, rows=_of_checks(account.checks).rows)
+    compared = [(one.claim, one.paper, one.seen, one.slack, SAME[one.same], one.differs) for one in account.checks]
+    checked = Block("Comparison with the paper", heads=heads, rows=compared)
     blocks = [checked] if account.checks else []
     for table in account.tables:
         numbers = [at for row in table.rows[:1] for at, value in enumerate(row) if is_number(value)]
@@ -118,26 +102,6 @@ def shown(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
-def as_csv(table: Table) -> bytes:
-    """Return a table as CSV; a figure takes three columns: mean, deviation, number."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    wide = [any(isinstance(row[at], SeedMean) for row in table.rows) for at in range(len(table.columns))]
-    head: list[str] = []
-    for name, three in zip(table.columns, wide, strict=True):
-        head += [name, f"{name}, deviation", f"{name}, number"] if three else [name]
-    writer.writerow(head)
-    for row in table.rows:
-        line: list[Any] = []
-        for value, three in zip(row, wide, strict=True):
-            if isinstance(value, SeedMean):
-                line += [value.mean, value.deviation, value.count]
-            else:
-                line += [value, None, None] if three else [value]
-        writer.writerow(line)
-    return out.getvalue().encode()
-
-
 def lines(account: Account) -> Iterator[str]:
     """Yield tables and checks as text."""
     for table in account.tables:
@@ -153,12 +117,6 @@ def lines(account: Account) -> Iterator[str]:
         yield f"  {check.claim}: {SAME[check.same]}"
         yield f"    paper: {check.paper}; here: {check.seen} (slack {check.slack})"
         yield f"    {check.differs}"
-
-
-def _of_checks(checks: tuple[Check, ...]) -> Table:
-    rows = [(check.claim, check.paper, check.seen, check.slack, SAME[check.same], check.differs) for check in checks]
-    columns = ("claim", "paper says", "we see", "slack", "same direction?", "what differs")
-    return Table(BESIDE, columns, rows)
 
 
 def statistics_table(results: Results) -> Table | None:

@@ -15,7 +15,7 @@ from corpusveil.storage.durable import StageWatch, mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, run_cells
 from corpusveil_evaluate.studies.preflight import absolute, check_sets, check_sources, missing_sets
-from corpusveil_evaluate.studies.report import TABLES, Account, statistics_table, write_account
+from corpusveil_evaluate.studies.report import Account, statistics_table, write_account
 from corpusveil_evaluate.studies.study import Grid, Study, find
 from corpusveil_evaluate.studies.study_data import Sources, StudyData
 from corpusveil_evaluate.studies.study_preparation import prepare_data
@@ -99,7 +99,7 @@ def _make_folders(output: str, *, private: bool) -> None:
         return
     path = files.resolve(output)[1]
     disk.make_folder(path, private=private)
-    for name in ("ground", CELLS, TABLES):
+    for name in ("ground", CELLS):
         folder = os.path.join(path, name)
         disk.make_folder(folder, private=private)
         if private:
@@ -107,7 +107,7 @@ def _make_folders(output: str, *, private: bool) -> None:
 
 
 def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None = None) -> tuple[Account, str]:
-    """Do the remaining cells, and write page, JSON and CSV; return the report and the page's address.
+    """Do the remaining cells, and write page and JSON; return the report and the page's address.
 
     Raises WorkError if cells failed, after writing the report of all others.
     """

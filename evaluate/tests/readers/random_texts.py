@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import orjson
-import pyarrow as pa
 
 from corpusveil_evaluate.readers.ngrams.fixed import ONE
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
@@ -44,10 +41,3 @@ def log_probability(model: LanguageModel, context: Sequence[str], word: str) -> 
     """Return ln P(word | context), by the last two words of the context."""
     last = model.ids(context)[-2:]
     return float(log_probabilities(model, [[*[-1] * (2 - last.size), *last]], model.ids([word]))[0, 0])
-
-
-def sample_file(path: Path, rows: Sequence[Any]) -> str:
-    """Write the sample of a model: texts that were not counted."""
-    with pa.CompressedOutputStream(str(path), "zstd") as file:
-        file.write(b"".join(orjson.dumps(row) + b"\n" for row in rows))
-    return str(path)

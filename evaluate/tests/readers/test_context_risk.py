@@ -26,7 +26,7 @@ from corpusveil_evaluate.readers.ngrams.context_risk import (
     TextShares,
     hits_of,
     precise,
-    readers_of,
+    reader_of_texts,
     share_of,
 )
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
@@ -62,8 +62,7 @@ def context_risk(
     mechanism: Any, epsilon: float, model: LanguageModel, policy: cv.TextPolicy = DEFAULT, **more: Any
 ) -> TextShares:
     """Return what a reader from context recovers of texts."""
-    (reader, *_), _ = readers_of(mechanism, model, more.pop("texts"), policy, **more)
-    return precise(reader.read(epsilon))
+    return precise(reader_of_texts(mechanism, model, more.pop("texts"), policy, **more).read(epsilon))
 
 
 class TestFromContext:
@@ -86,12 +85,12 @@ class TestFromContext:
         assert right.mean(axis=2).max(axis=1).mean() > 0.51, "the better of two figures of one text would be noticed"
 
     def test_texts_that_are_too_few_are_refused(self, space: Space, model: LanguageModel) -> None:
-        """Whoever asks for a share learns how many more are needed; and a model without a sample says what to do."""
+        """Whoever asks for a share learns how many more are needed."""
         ring = cv.RingGeometric(space)
         with refused("unsuitable-data", f"{100 * MOST_ERROR:g}", "times as much"):
             context_risk(ring, 0.7, model, texts=TEXTS[:150])
-        for texts, code in ((TEXTS[:5], "unsuitable-data"), ([], "unsuitable-data"), (None, "wrong-setting")):
-            with refused(code):
+        for texts in (TEXTS[:5], []):
+            with refused("unsuitable-data"):
                 context_risk(ring, 0.7, model, texts=texts)
 
     def test_a_model_of_other_words_is_refused(self, model: LanguageModel) -> None:
@@ -113,7 +112,8 @@ def test_the_command_writes_a_table_that_privatize_reads(
     succeeds("count", "counted.jsonl", "--output", "counts", "--min-count", "1")
     succeeds("evaluate", "model", "--counts", "counts", "--output", "model")
     asked = ["evaluate", "risk", "--space", "bare", "--model", "model"]
-    fails([*asked, "--output", "none"], "wrong-setting", "sample")
+    ladder = succeeds("evaluate", "readers", *asked[2:], "--epsilon", "16", "--text", "read.jsonl").out
+    assert "measured on texts that no count has read" in ladder
     assert "sha256" in succeeds(*asked, "--text", "read.jsonl", "--output", "made").out
     made = cv.load_space("made")
     (table,) = RiskTable.read(made.risk).recovered  # type: ignore[union-attr]

@@ -19,8 +19,7 @@ from corpusveil_evaluate.readers.ngrams.fixed import LEAST, ONE
 from corpusveil_evaluate.readers.ngrams.lookup import ROUGH
 from corpusveil_evaluate.readers.ngrams.model import Arrays, digest_of, sums_of
 from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model, model_of_counts
-from corpusveil_evaluate.readers.ngrams.sample import NAME, Sample, sample_of
-from evaluate.tests.readers.random_texts import corpus, log_probabilities, sample_file
+from evaluate.tests.readers.random_texts import corpus, log_probabilities
 from tests.calls import refused
 
 
@@ -58,28 +57,6 @@ def test_the_artefact_is_the_model_in_memory(counts: str, tmp_path: Path) -> Non
     assert sorted(content(str(tmp_path / "model"))) == sorted(
         ["_artifact.json", "vocabulary.parquet", *(f"{name}.npy" for name in saved.arrays._fields)]
     )
-
-
-def test_a_model_keeps_a_sample_of_texts(counts: str, tmp_path: Path) -> None:
-    """The texts of each register by turns; what is no sample is refused by its line, and a damaged copy as well."""
-    rows = [("how-to", None, "d"), ("news", None, "a"), ("news", None, "b"), ("fiction", False, "c")]
-    lines = [{"text": text, "register": kind} | ({} if of is None else {"counted": of}) for kind, of, text in rows]
-    file = sample_file(tmp_path / "sample.jsonl.zst", lines)
-    build_model(counts, str(tmp_path / "model"), sample=file)
-    saved = load_model(tmp_path / "model")
-    assert sample_of(saved) == Sample(("d", "a", "b"), ("c",), ("how-to", "news", "news"))
-    assert saved.digest == model_of_counts(counts).digest
-    for wrong in (
-        [{"text": "a"}], [{"text": "a", "register": "news", "counted": "no"}], [["a", "news"]],
-        [{"text": "a", "register": "news\nrisk: none"}],
-    ):  # fmt: skip
-        with refused("unsuitable-data", "line 1", "wrong.jsonl.zst"):
-            build_model(counts, str(tmp_path / "none"), sample=sample_file(tmp_path / "wrong.jsonl.zst", wrong))
-    with refused("unsuitable-data", "counted"):
-        build_model(counts, str(tmp_path / "none"), sample=sample_file(tmp_path / "of.zst", lines[-1:]))
-    (tmp_path / "model" / NAME).write_bytes((tmp_path / "wrong.jsonl.zst").read_bytes())
-    with refused("damaged-artifact", NAME):
-        sample_of(saved)
 
 
 def test_pruned_counts_are_the_model_of_fewer_ngrams(counts: str, tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.budget import Budget
-from corpusveil.errors import DataError, SettingError
+from corpusveil.errors import DataError
 from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights, stop_words_of
@@ -43,7 +43,6 @@ from corpusveil_evaluate.readers.ngrams.denoise import (
 )
 from corpusveil_evaluate.readers.ngrams.lattice import search_runs
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
-from corpusveil_evaluate.readers.ngrams.sample import Sample, sample_of
 from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
 
 WORDS = 24_000
@@ -82,26 +81,16 @@ class TextShares(ReadShare):
     reader: str = TRIGRAMS
 
 
-def readers_of(
-    mechanism: Mechanism, model: LanguageModel, texts: Sequence[str] | None, policy: TextPolicy,
-    content: npt.NDArray[np.float64] | None = None,
-) -> tuple[Sequence[TextReader], str]:  # fmt: skip
-    """Return a reader of text like the model's, perhaps one of text unlike it, and the digest of these texts.
-
-    They read the texts given, or the sample of the model.
-    """
-    sample = sample_of(model) if texts is None else Sample(tuple(texts))
-    if sample is None:
-        raise SettingError(
-            "This language model keeps no sample of texts, on which a reader would be measured; give public texts of "
-            "your kind, or make the model again with a sample."
-        )
-    if not sample.like:
+def reader_of_texts(
+    mechanism: Mechanism, model: LanguageModel, texts: Sequence[str], policy: TextPolicy,
+    content: npt.NDArray[np.float64] | None = None, registers: Sequence[str] = (),
+) -> TextReader:  # fmt: skip
+    """Return a reader of public texts that no count has read, perhaps each of a register."""
+    if not texts:
         raise DataError("There is no text; give public texts of your kind.")
     policy = replace(policy, language=mechanism.space.read_in(policy.language))
     weights = content_weights(mechanism.space, policy.language) if content is None else content
-    kinds = [(sample.like, sample.registers), *([(sample.unlike, ())] if sample.unlike else [])]
-    return [TextReader(mechanism, model, some, policy, weights, named) for some, named in kinds], sample.digest
+    return TextReader(mechanism, model, texts, policy, weights, registers)
 
 
 def precise(read: TextShares) -> TextShares:
@@ -169,10 +158,6 @@ class TextReader:
         right = np.zeros((4, self._truth.size), np.bool_)
         right[:, self._shown] = self.guesses(epsilon, released) == self._truth[self._shown]
         return self.shares(right)
-
-    def rungs(self, epsilon: float) -> list[TextShares]:
-        """Return what each reader recovers at an epsilon: the one there is."""
-        return [self.read(epsilon)]
 
     def released(self, epsilon: float) -> npt.NDArray[np.int32]:
         """Return the released words that a reader sees, int32 [S]."""

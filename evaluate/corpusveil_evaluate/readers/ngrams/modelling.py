@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import hashlib
 import os
 from pathlib import Path
 from typing import Any
@@ -44,7 +43,6 @@ from corpusveil_evaluate.readers.ngrams.model import (
     open_model,
     sums_of,
 )
-from corpusveil_evaluate.readers.ngrams.sample import NAME, read_sample
 from corpusveil_evaluate.readers.ngrams.smoothing import (
     ORDER,
     Discounts,
@@ -60,19 +58,18 @@ from corpusveil_evaluate.readers.ngrams.smoothing import (
 VERSION = 1
 
 
-def build_model(counts: str, output: str, min_count: int = 1, *, sample: str | None = None) -> dict[str, Any]:
+def build_model(counts: str, output: str, min_count: int = 1) -> dict[str, Any]:
     """Make a language model of counts in the folder ``output``, in memory; return its description.
 
-    N-grams that occur less often than ``min_count`` are left out. ``sample`` is a file of texts that no count has read
-    (``sample.py``); the model keeps a copy. A repeated call does nothing. Raises UserError if counts of trigrams are
-    missing or damaged, or if another call made the output; WorkError if another run is in progress.
+    N-grams that occur less often than ``min_count`` are left out. A repeated call does nothing. Raises UserError if
+    counts of trigrams are missing or damaged, or if another call made the output; WorkError if another run is in
+    progress.
     """
     output, counts = files.absolute(output), files.absolute(counts)
     digest = _trigram_counts(counts)["digest"]
     if min_count < 1:
         raise below_least("min_count", min_count, 1)
-    kept = {} if sample is None else _sample(sample)
-    mark = mark_of(VERSION, digest, min_count, *(hashlib.sha256(data).hexdigest() for data in kept.values()))
+    mark = mark_of(VERSION, digest, min_count)
 
     def make() -> dict[str, Any]:
         model = model_of_counts(counts, min_count)
@@ -80,14 +77,10 @@ def build_model(counts: str, output: str, min_count: int = 1, *, sample: str | N
         for name, array in model.arrays._asdict().items():
             with files.open_write(files.join(output, f"{name}.npy")) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
-        about: dict[str, Any] = {
+        return {
             "counts": digest, "digest": model.digest, "least": model.least, **model.reading.fields(),
             "words": len(model), "bigrams": model.arrays.bigrams.size // 3, "trigrams": model.arrays.slots3.size // 2,
         }  # fmt: skip
-        for name, data in kept.items():
-            files.write_bytes(files.join(output, name), data)
-            about["sample"] = hashlib.sha256(data).hexdigest()
-        return about
 
     return make_once(output, "model", mark, make)
 
@@ -119,14 +112,6 @@ def model_of_space(space: Space) -> LanguageModel | None:
         return None if name is None else load_model(name)
     except MissingError:
         return None
-
-
-def _sample(url: str) -> dict[str, bytes]:
-    """Return the name and content of a sample, which is sound."""
-    data = files.read_bytes(url)
-    if not read_sample(data, url).like:
-        raise DataError(f"{url}: this sample has no text of a register that was counted; add texts, held out of these.")
-    return {NAME: data}
 
 
 def with_bigrams(words: Words, made: Level) -> Arrays:
