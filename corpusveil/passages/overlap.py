@@ -20,10 +20,10 @@ from corpusveil.arrays import Int64, UInt64
 from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
-SHARES = {8: 0.01, 4: 0.25}
-"""The share of different runs of words, by their number of words, above which a store was made of these texts."""
-FEW, LEAST = 3, 20
-"""Fewer pieces of the store are chance, or quotations; fewer runs, as two tickets have, say nothing."""
+SHARES = {8: (0.01, 3), 4: (0.25, 12)}
+"""The share of the different runs of this many words, and their number, at which a store was made of these texts."""
+FEW = 3
+"""Fewer pieces of the store are chance, or quotations."""
 PIECES = 50_000
 """The pieces of a store that are looked at; its first ones are a random sample."""
 TEXTS = 200
@@ -35,11 +35,11 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 def refuse_overlap(store: Store, texts: pa.Array) -> None:
     """Raise UserError if many of the first of these texts, large_string [D], are in the store."""
     own, published = _runs(texts.slice(0, TEXTS)), _published(store)
-    for words, share in SHARES.items():
+    for words, (share, least) in SHARES.items():
         runs, (known, pieces) = np.unique(own[words][0]), published[words]
         at = np.minimum(np.searchsorted(known, runs), known.size - 1)
         shared = at[known[at] == runs] if known.size else at[:0]
-        if len(there := np.unique(pieces[shared])) >= FEW and shared.size > share * runs.size and runs.size >= LEAST:
+        if len(there := np.unique(pieces[shared])) >= FEW and shared.size >= max(least, share * runs.size):
             rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
             raise SettingError(
                 f"{store.url or 'the store'}: too much of the first texts is in this store (its rows {rows}, …), "

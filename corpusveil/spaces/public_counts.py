@@ -126,16 +126,12 @@ def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, la
             f"{url}: these words were counted by tokenizer {artifact.tokenizer}, and this is {version}; count again "
             "with 'corpusveil count'."
         )
-    if language is not None and counted_in != language:
-        raise SettingError(
-            f"{url}: these words were counted with language {counted_in}, and the text of the vectors was read with "
-            f"{language}; count with {language}."
-        )
-    if hyphens is not None and counted_with != hyphens:
-        raise SettingError(
-            f"{url}: these words were counted with hyphens {counted_with}, and the text of the vectors was read "
-            f"with {hyphens}; count with {hyphens}."
-        )
+    for what, counted, read in (("language", counted_in, language), ("hyphens", counted_with, hyphens)):
+        if read is not None and counted != read:
+            raise SettingError(
+                f"{url}: these words were counted with {what} {counted}, and the text of the vectors was read with "
+                f"{read}; count with {read}."
+            )
 
 
 def _parquet(url: str) -> Iterator[Pairs]:

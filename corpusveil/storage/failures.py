@@ -6,8 +6,8 @@ import contextlib
 import logging
 import re
 import tokenize
-from collections.abc import Iterator
-from typing import Literal
+from collections.abc import Callable, Iterator
+from typing import Any, Literal
 
 from corpusveil.errors import (
     AddressError,
@@ -86,9 +86,14 @@ def code_of(error: BaseException) -> str:
     return ""
 
 
-def names_no_bucket(error: BaseException) -> bool:
-    """Say whether a store reported that the bucket is missing, not only the object in it."""
-    return code_of(error) in _NO_BUCKET
+def called(nothing: Any, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+    """Return what a client returns, or ``nothing`` if there is no such file or folder, in a bucket that is there."""
+    try:
+        return call(*arguments, **options)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        if code_of(error) in _NO_BUCKET:
+            raise
+        return nothing
 
 
 def unopened(url: str, error: Exception) -> CorpusveilError:
@@ -129,8 +134,8 @@ def _status_of(error: BaseException) -> int:
 def _sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     names = {kind.__name__ for cause in _chain(error) for kind in type(cause).__mro__}
     code, status, reason = code_of(error), _status_of(error), _reason(error)
-    if code in _NO_BUCKET:
-        return MissingError(f"{url}: there is no such {_NO_BUCKET[code]}; make it, or choose another.")
+    if (bucket := _NO_BUCKET.get(code)) is not None:
+        return MissingError(f"{url}: there is no such {bucket}; make it, or choose another {bucket}.")
     if isinstance(error, FileNotFoundError) or status == 404:
         return MissingError(f"{url}: there is no such {('file' if doing == 'read' else 'bucket or folder')}.")
     if isinstance(error, IsADirectoryError):

@@ -102,12 +102,7 @@ def info(url: str) -> dict[str, Any] | None:
     fs, path = resolve(url)
     fs.invalidate_cache()
     with failing(url, "read"):
-        try:
-            return cast("dict[str, Any]", fs.info(path))
-        except (FileNotFoundError, NotADirectoryError) as error:
-            if failures.names_no_bucket(error):
-                raise
-            return None
+        return cast("dict[str, Any] | None", failures.called(None, fs.info, path))
 
 
 def exists(url: str) -> bool:
@@ -165,12 +160,7 @@ def _entries(url: str) -> list[dict[str, Any]]:
     fs, path = resolve(url)
     fs.invalidate_cache()
     with failing(url, "listed"):
-        try:
-            entries: list[dict[str, Any]] = fs.ls(path, detail=True)
-        except (FileNotFoundError, NotADirectoryError) as error:
-            if failures.names_no_bucket(error):
-                raise
-            return []
+        entries: list[dict[str, Any]] = failures.called([], fs.ls, path, detail=True)
         if "abfs" in protocols(fs) and [entry["name"] for entry in entries] == [path]:
             # adlfs lists only an object in the folder's own name, if there is one.
             below = fs.find(path, detail=True, withdirs=True).values()
@@ -204,14 +194,10 @@ def read_if_there(url: str) -> bytes | None:
     """Return a small file's content, None when there is none."""
     fs, path = resolve(url)
     with failing(url, "read"):
-        try:
-            # For a parallel read, S3's client first requests the size, and if there is no such object, a listing
-            is_parallel = "s3" in protocols(fs) and hasattr(fs, "_cat_file_concurrent")
-            return cast("bytes", fs.cat_file(path, **({"max_concurrency": 1} if is_parallel else {})))
-        except FileNotFoundError as error:
-            if failures.names_no_bucket(error):
-                raise
-            return None
+        # For a parallel read, S3's client first requests the size, and if there is no such object, a listing
+        is_parallel = "s3" in protocols(fs) and hasattr(fs, "_cat_file_concurrent")
+        options = {"max_concurrency": 1} if is_parallel else {}
+        return cast("bytes | None", failures.called(None, fs.cat_file, path, **options))
 
 
 @contextlib.contextmanager

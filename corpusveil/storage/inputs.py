@@ -318,14 +318,10 @@ def _path(url: str) -> str:
 
 def _list(fs: Any, folder: str, *, is_whole: bool = False) -> list[Listed]:
     """Return the entries of a folder, or all that is below it, none if it is not there."""
-    try:
-        if is_whole:
-            return list(fs.find(folder, detail=True, withdirs="abfs" in protocols(fs)).values())  # with Azure's marks
-        return list(fs.ls(folder, detail=True))
-    except (FileNotFoundError, NotADirectoryError) as error:
-        if failures.names_no_bucket(error):
-            raise
-        return []
+    if is_whole:
+        with_marks = "abfs" in protocols(fs)
+        return list(failures.called({}, fs.find, folder, detail=True, withdirs=with_marks).values())
+    return list(failures.called([], fs.ls, folder, detail=True))
 
 
 def _address(pattern: str, fs: Any, name: str) -> str:

@@ -91,6 +91,7 @@ FEWER: dict[str, Sequence[str]] = {
 WITHOUT: dict[str, Sequence[str]] = {
     "other texts about the same": OTHER,
     "one text of it": [*OTHER, LONG[0]],
+    "two texts, one of it": ["She walks the old dog too.", SHORT[3], "The key does not turn."],
     "two texts of it": [*OTHER, LONG[0], LONG[1]],
     "three words of each": [" ".join(text.split()[:3]) for text in LONG],
     "their words in another order": [" ".join(reversed(text.split())) for text in LONG],
