@@ -117,7 +117,7 @@ def _sampled(attempt: Attempt, store: Store, size: int, per: str, count: int) ->
     found = []
     for text in texts:
         alike = pa.array([text] * count, pa.large_string())
-        out = kernel.privatize(Documents(alike, list(range(count))))[0].to_pylist()
+        out = kernel.apply(Documents(alike, list(range(count))))[0].to_pylist()
         cells = np.bincount(_codes(store, out), minlength=len(store) ** (1 + (per == "sentence")))
         laws = [np.ones(1), np.ones(1)]
         given = string_buffers(pa.array([text], pa.large_string()))

@@ -67,7 +67,7 @@ def key_of(name: str) -> cv.Key:
 def released(release: cv.PassageRelease, texts: Sequence[str]) -> list[str]:
     """Return the released rows, without a run's check that the store does not have the texts."""
     documents = Documents(pa.array(texts, pa.large_string()), [f" {row}" for row in range(len(texts))])
-    out: list[str] = dataclasses.replace(release, accept_overlap=True).kernel().privatize(documents)[0].to_pylist()
+    out: list[str] = dataclasses.replace(release, accept_overlap=True).kernel().apply(documents)[0].to_pylist()
     return out
 
 

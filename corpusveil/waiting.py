@@ -18,21 +18,21 @@ PATIENCE = 2.0
 LINE_SECONDS = 5.0
 _RESTS = 20
 """The time between two looks (there may be 100,000 records to read), in multiples of the last look's time."""
-Manner = Literal["auto", "bar", "lines", "none"]
+ProgressStyle = Literal["auto", "bar", "lines", "none"]
 
-_manner: ContextVar[Manner] = ContextVar("_manner", default="auto")
+_manner: ContextVar[ProgressStyle] = ContextVar("_manner", default="auto")
 _shown: ContextVar[tuple[Any, Any, str] | None] = ContextVar("_shown", default=None)
 """The bar of the current work, its task, and what it is."""
 
 
-def settled(manner: Manner) -> Manner:
+def resolved_style(manner: ProgressStyle) -> ProgressStyle:
     """Return the manner of a command: ``auto`` is a bar on a terminal, and lines elsewhere."""
     return manner if manner != "auto" else "bar" if sys.stderr.isatty() else "lines"
 
 
-def choose(manner: Manner) -> Manner:
+def choose(manner: ProgressStyle) -> ProgressStyle:
     """Let all work of this command be shown in a manner, which is returned."""
-    _manner.set(settled(manner))
+    _manner.set(resolved_style(manner))
     return manner
 
 

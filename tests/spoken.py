@@ -69,7 +69,7 @@ def release_of(language: str | None, policy: cv.TextPolicy | None = None, epsilo
 
 def unknown_share(release: cv.Release, text: str) -> float:
     """Return the share of the words of a text that the release's space lacks."""
-    _, counts = release.kernel().privatize(Documents(pa.array([text]), ["row"]))
+    _, counts = release.kernel().apply(Documents(pa.array([text]), ["row"]))
     return counts.unknown_share
 
 

@@ -31,7 +31,7 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     waiting._manner.reset(token)
 
 
-def said(monkeypatch: pytest.MonkeyPatch, manner: waiting.Manner | None, *, terminal: bool) -> str:
+def said(monkeypatch: pytest.MonkeyPatch, manner: waiting.ProgressStyle | None, *, terminal: bool) -> str:
     """Return what is written while a piece of work with a step lasts, which ends once that is written."""
     shown = Screen(terminal=terminal)
     monkeypatch.setattr(sys, "stderr", shown)

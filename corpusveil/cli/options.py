@@ -9,11 +9,11 @@ import typer
 from typer.core import TyperCommand
 
 from corpusveil.choices import Group
-from corpusveil.waiting import Manner, choose
+from corpusveil.waiting import ProgressStyle, choose
 
 _TYPES = {"str": "TEXT", "float": "NUMBER", "int": "N"}
 ProgressOption = Annotated[
-    Manner,
+    ProgressStyle,
     typer.Option(metavar="HOW", help="How progress is shown: auto, bar, lines or none.", callback=choose),
 ]
 

@@ -18,7 +18,7 @@ from corpusveil.storage import files
 from corpusveil.storage.corpus import Claim
 from corpusveil.storage.records import Beat, Records, Shard
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.waiting import LINE_SECONDS, PATIENCE, Manner, repeated, settled
+from corpusveil.waiting import LINE_SECONDS, PATIENCE, ProgressStyle, repeated, resolved_style
 
 POLL_SECONDS = 0.5
 
@@ -57,7 +57,7 @@ class _Progress:
 
 
 @contextlib.contextmanager
-def _shown(how: Manner, title: str, look: Callable[[], tuple[float, int, str]]) -> Iterator[None]:
+def _shown(how: ProgressStyle, title: str, look: Callable[[], tuple[float, int, str]]) -> Iterator[None]:
     """Show the work of the block as a bar or as lines; ``look`` returns part, whole, and a text."""
     columns = (TextColumn(title), BarColumn(bar_width=20), MofNCompleteColumn(), TextColumn("{task.description}"))
     console = Console(stderr=True)
@@ -82,8 +82,8 @@ def _shown(how: Manner, title: str, look: Callable[[], tuple[float, int, str]]) 
 class Terminal(Watch):
     """Prints the lines of a flow on standard output and error, and shows its progress in the manner ``how``."""
 
-    def __init__(self, how: Manner) -> None:
-        self.how = settled(how)
+    def __init__(self, how: ProgressStyle) -> None:
+        self.how = resolved_style(how)
 
     def say(self, line: str) -> None:
         print(line)

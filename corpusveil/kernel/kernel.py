@@ -71,7 +71,7 @@ class Kernel:
     span_marks: tuple[str, ...] = ()
     """The marks of recognizers, equal in every process."""
 
-    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+    def apply(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Privatize D documents: their texts -> large_string [D], nulls staying null, and counts.
 
         Identities, the column's name and texts go into the noise. Raises UserError when this process tokenizes

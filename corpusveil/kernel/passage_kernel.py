@@ -45,7 +45,7 @@ class PassageKernel:
     accept_overlap: bool = False
     """Replace texts that are in the store, too."""
 
-    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+    def apply(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Replace the pieces of D documents: their texts -> large_string [D], nulls staying null, and counts.
 
         Identities, the column's name and texts go into the noise. A document becomes pieces of the store with blanks or

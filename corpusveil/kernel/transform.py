@@ -20,7 +20,7 @@ class Transform(Protocol):
     def same_noise(self) -> bool:
         """Whether equal texts get equal noise, whatever their identities."""
 
-    def privatize(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
+    def apply(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Return the private texts, large_string [D], nulls staying null, and counts."""
 
     def account(self, documents: Documents, key: bytes) -> tuple[npt.NDArray[np.uint64], Readings]:

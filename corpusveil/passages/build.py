@@ -285,7 +285,7 @@ def build_store(
     Raises UserError for wrong arguments or input, and if fewer than two passages are fit; WorkError if another run is
     in progress.
 
-    >>> store = cv.build_store("public.txt", "store", space, licence="CC0-1.0", suspect=False)
+    >>> store = cv.build_store("public.txt", "store", space, "CC0-1.0", suspect=False)
     >>> len(cv.load_store("store", space=space)) == len(store)
     True
     """

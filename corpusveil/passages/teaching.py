@@ -38,7 +38,7 @@ RIDGE, STEPS = 3.0, 40
 """The penalty, and the steps of conjugate gradients."""
 PASSES, BATCH, TEMPERATURE = 5, 2048, 0.1
 ANCHORS, AMONG = 32, 50_000
-"""Of a batch, half are near to this many of its other pieces; looked for among ``AMONG`` in each pass."""
+"""Half of a batch are near to this many of its other pieces; a pass looks for them in a sample of the second size."""
 RATES, MOMENTA = (0.03, 0.003), (0.9, 0.999)
 """The rates of Adam of words and axes, in standard deviations of their numbers, which fall to 0; and its means."""
 

@@ -8,7 +8,7 @@ from corpusveil.display import several
 from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.watch import Later, Watch
+from corpusveil.pipelines.watch import BufferedWatch, Watch
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
@@ -32,7 +32,7 @@ def privatize(
 ) -> Outcome:  # fmt: skip
     """Make the release of a plan. It is ``announced`` with its guarantee, and with ``explain`` in full."""
     watch = watch or Watch()
-    later, release, spending = Later(watch), plan.run.release, plan.run.spending
+    later, release, spending = BufferedWatch(watch), plan.run.release, plan.run.spending
     _note(plan, later)
     if announced:
         _note_rows(plan, later)

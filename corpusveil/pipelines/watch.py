@@ -25,7 +25,7 @@ class Watch:
     """Shows the shards of a release while they are worked on: their records, the tasks, and a title."""
 
 
-class Later(Watch):
+class BufferedWatch(Watch):
     """Holds lines back until the work begins, so that an error comes before announcements."""
 
     def __init__(self, watch: Watch) -> None:

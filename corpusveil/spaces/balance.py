@@ -56,7 +56,7 @@ class Balance:
         return f"Balance {self.weight:g} {where} ({self.order} order): {self.why}."
 
 
-def settled(balance: float | None, order: str | None, obstacle: str | None) -> Balance:
+def resolved(balance: float | None, order: str | None, obstacle: str | None) -> Balance:
     """Resolve a balance and an order; None for a value that is not given.
 
     ``obstacle`` says why this space cannot have balanced lists, None if it can. Balanced lists are improved by default,

@@ -14,7 +14,7 @@ from corpusveil.errors import (
     SettingError,
     listed,
 )
-from corpusveil.spaces.balance import Balance, balanced, settled
+from corpusveil.spaces.balance import Balance, balanced, resolved
 from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
 from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
@@ -95,7 +95,7 @@ def build_space(
         except (SettingError, DataError):
             if not chosen.alone:
                 raise
-            chosen = settled(None, order, "all words have the same public count, or the same vector")
+            chosen = resolved(None, order, "all words have the same public count, or the same vector")
         else:
             ordered, scales = weighted
     orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
@@ -129,7 +129,7 @@ def _balance(lists: int, public: Int64 | None, order: str | None, balance: float
         obstacle = "there are no public counts"
     elif not lists:
         obstacle = "there are no lists"
-    return settled(balance, order, obstacle)
+    return resolved(balance, order, obstacle)
 
 
 def _balanced(

@@ -136,7 +136,7 @@ class Space:
 
         Raises SettingError if the space has another.
         """
-        return languages.settled(asked, self.language, "the space")
+        return languages.agreed(asked, self.language, "the space")
 
     @property
     def dimensions(self) -> int:

@@ -106,7 +106,7 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     url = files.as_text(url)
     table = reader(url)(url)
     name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
-    language = languages.settled(language, table.language, url)
+    language = languages.agreed(language, table.language, url)
     return Vectors(
         table.words, table.vectors, name, table.counts, table.hyphens, language, where=url, first_row=table.first_row
     )  # fmt: skip

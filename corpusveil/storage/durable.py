@@ -165,7 +165,7 @@ def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
     return theirs or mine
 
 
-def do_all(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> Measured:
+def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> Measured:
     """Let an engine do the tasks that are left, while progress is ``shown``, and return their measures.
 
     Raises BadShardsError for tasks with faulty data, another UserError for another reason to refuse a task, and
@@ -178,13 +178,13 @@ def do_all(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractCo
 
 
 def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
-    """Run work to its end, and return the records of its tasks, in order. Raises what ``do_all`` raises."""
+    """Run work to its end, and return the records of its tasks, in order. Raises what ``run_tasks`` raises."""
     place = work.place()
     forget_failed(place)
     left = work.left(tasks)
     if left:
         shown = waiting(work.name) if watch is None else watch(work.name, place.address(work.folder), len(tasks))
-        do_all(work, left, engine, shown)
+        run_tasks(work, left, engine, shown)
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):
         raise WorkError(f"{place.url}: a task left no record; run the same command again.")

@@ -271,7 +271,7 @@ def _has_log(fs: Any, folder: str, name: str) -> bool:
 
 
 def _identity(url: str) -> object:
-    """Return what is equal for all names of a file: on a disk, the file that links, mounts and ``..`` lead to."""
+    """Return an identity that is equal for all names of a file: on a disk, after links, mounts and ``..``."""
     fs, path = files.resolve(url)
     if not isinstance(fs, LocalFileSystem):
         return url

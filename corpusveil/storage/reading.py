@@ -92,7 +92,7 @@ def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
     return []
 
 
-def settled(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
+def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str | None) -> Columns:
     """Return the columns of a run over shards.
 
     ``suffix`` is that of the output, None for that of the input. Raises UserError if the forms of input or output can't

@@ -89,12 +89,12 @@ def plan(
     return tasks
 
 
-def wholes(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+def whole_shards(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     """Return one task per shard, whether it was done in pieces or not."""
     return [task.whole for task in tasks if not task.piece]
 
 
-def joins(tasks: Sequence[ShardTask]) -> list[ShardTask]:
+def joining_tasks(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     """Return one task per shard that is done in pieces, which joins them."""
     by_shard: dict[ShardTask, list[ShardTask]] = {}
     for task in tasks:

@@ -175,7 +175,7 @@ def _segmented(text: str) -> str:
     return UNSPACED.sub(segments, text)
 
 
-def settled(asked: str | None, recorded: str | None, what: str) -> str | None:
+def agreed(asked: str | None, recorded: str | None, what: str) -> str | None:
     """Return the language asked for, by code or name, or else the recorded one.
 
     Raises SettingError, which names ``what``, if another is recorded.

@@ -217,7 +217,7 @@ class _InBatches(beam.DoFn):
 
 
 def _drawn(kernel: Any, kept: Columns, batch: _Batch) -> Iterator[WindowedValue]:
-    private, _ = kernel.privatize(batch.read())
+    private, _ = kernel.apply(batch.read())
     for document, where in zip(batch.with_texts(private.to_pylist(), kept), batch.where, strict=True):
         yield WindowedValue(document, *where)
 

@@ -153,7 +153,7 @@ def masker(release: AnyRelease, text: str = "text") -> Callable[[str], str]:
     def mask(value: str) -> str:
         if not isinstance(value, str):
             raise of_other_type("the text", value, "a string")
-        private, _ = kernel.privatize(Documents(large_strings([value], None), [""], text))
+        private, _ = kernel.apply(Documents(large_strings([value], None), [""], text))
         return str(private[0])
 
     mask("a")  # what a process prepares once, before the first text waits for it
@@ -245,7 +245,7 @@ def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType)
 
     Raises UserError if the type cannot hold them.
     """
-    out, _ = kernel.privatize(documents)
+    out, _ = kernel.apply(documents)
     try:
         return [_cast(out, kind)]
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # whose text would quote the column

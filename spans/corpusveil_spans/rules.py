@@ -45,10 +45,10 @@ call cell cellphone celular fax fon gsm handy mob mobil mobile móvil ph phone p
 telefoon telephone teléfono téléphone telefone tfno tlf viber whatsapp
 """
 BIRTH_WORDS = """
-birth birthdate birthday born dob b doğum fødselsdato född geb geboortedatum geboren geburtsdatum geburtstag nacida
-nacido nacimiento naissance nascida nascido nascimento nascita nata nato né née født urodzenia urodzona urodzony
+birth birthdate birthday born dateofbirth dob b doğum fødselsdato född geb geboortedatum geboren geburtsdatum geburtstag
+nacida nacido nacimiento naissance nascida nascido nascimento nascita nata nato né née født urodzenia urodzona urodzony
 """
-ID_WORDS = "bsn insurance ni nif nino pan passport reisepass sin ssn steuernummer security tfn tin"
+ID_WORDS = "bsn insurance mrn ni nif nino pan passport reisepass sin ssn steuernummer security tfn tin"
 """Words for numbers of persons that have no checksum, or nine bare digits."""
 LABELS = """
 auftrag auftragsnummer bestellnummer bestellung commande confirmation factura facture fattura id invoice item ordine
@@ -282,4 +282,4 @@ def rules(tokens: Tokens) -> Spans:
 
 
 _VERSIONS = ", ".join(f"{package} {metadata.version(package)}" for package in ("phonenumbers", "python-stdnum"))
-RECOGNIZER = Declared(lambda _: rules, f"1, {_VERSIONS}", NAMES)
+RECOGNIZER = Declared(lambda _: rules, f"2, {_VERSIONS}", NAMES)

@@ -42,14 +42,14 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     return made
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_example_of_each_public_name_runs(name: str, names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_example_of_each_public_name_runs(names: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """One after the other, in one folder, each on the names that all begin with."""
     monkeypatch.chdir(names["folder"])
-    example = doctest.DocTestParser().get_doctest(
-        inspect.getdoc(getattr(cv, name)) or "", dict(names), name, None, None
-    )
-    said: list[str] = []
-    assert example.examples, "help() shows a line to copy"
-    result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append)
-    assert not result.failed, "".join(said)
+    for name in NAMES:
+        example = doctest.DocTestParser().get_doctest(
+            inspect.getdoc(getattr(cv, name)) or "", dict(names), name, None, None
+        )
+        said: list[str] = []
+        assert example.examples, f"help() of {name} shows a line to copy"
+        result = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS).run(example, out=said.append)
+        assert not result.failed, "".join(said)

@@ -65,7 +65,7 @@ class TestLedger:
         before = ledger.spent()
         further = cv.Release(release.mechanism, release.budget, key=cv.Key.generate())
         drawn: list[Any] = []
-        monkeypatch.setattr("corpusveil.kernel.kernel.Kernel.privatize", lambda *given: drawn.append(given))
+        monkeypatch.setattr("corpusveil.kernel.kernel.Kernel.apply", lambda *given: drawn.append(given))
         with pytest.raises(CapError, match="before this run"):
             cv.privatize(columns["text"], further, columns["id"], ledger=ledger, unit="content")
         assert ledger.spent() == before

@@ -126,7 +126,7 @@ def test_when_the_code_fails_with_text_in_the_error(
     capfd: pytest.CaptureFixture[str], engine: str, debug: bool,
 ) -> None:  # fmt: skip
     """Unless debug is asked for."""
-    monkeypatch.setattr(Kernel, "privatize", fail)
+    monkeypatch.setattr(Kernel, "apply", fail)
     words = ground.arguments(source, tmp_path / "out", "--engine", engine)
     assert run_here([*(["--debug"] if debug else []), *words]) == 1
     ended = capfd.readouterr()

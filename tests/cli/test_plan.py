@@ -137,7 +137,7 @@ def test_charges_equal_noise_once_as_the_run_does(space: Space, moved: Path) -> 
     assert first == again
 
 
-@pytest.mark.parametrize("corpus", [{}, {"name": "news", "root": "in"}])
+@pytest.mark.parametrize("corpus", [{}, {"name": "news"}])
 def test_all_commands_call_a_corpus_alike(
     space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, corpus: dict[str, str]
 ) -> None:

@@ -53,7 +53,7 @@ def documents(count: int = 40, seed: int = 0) -> list[str]:
 
 def run(kernel: Kernel, texts: Sequence[str | None] | pa.Array, ids: Sequence[Any] | None = None) -> list[str | None]:
     column = texts if isinstance(texts, pa.Array) else pa.array(list(texts), pa.large_string())
-    out, _ = kernel.privatize(Documents(column, list(range(len(column))) if ids is None else ids))
+    out, _ = kernel.apply(Documents(column, list(range(len(column))) if ids is None else ids))
     out.validate(full=True)
     result: list[str | None] = out.to_pylist()
     return result
@@ -88,7 +88,7 @@ def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
     odd = ["  ", " \n\t zzz  yyy 12, me@x.org \U0001f600 ", "\u3000\u00a0", "zzz" * 40, *documents(4), None, ""]
     texts = [*odd, "  ".join(filter(None, odd)), "\n".join(documents(8)) + " "]
     column = pa.array(texts, pa.large_string())
-    whole, counts = kernel.privatize(Documents(column, range(len(texts))))
+    whole, counts = kernel.apply(Documents(column, range(len(texts))))
     for size in (1, 7, 60):
         monkeypatch.setattr(prepared_module, "CHUNK_BYTES", size)
         monkeypatch.setattr(prepared_module, "_WINDOW", 2 * size)
@@ -96,7 +96,7 @@ def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
         parts = list(prepared_module.parts_of(data, int(documents_[-2]), int(documents_[-1])))
         assert len(parts) > 3
         assert [int(part[0]) for part in parts[1:]] == [int(part[1]) for part in parts[:-1]]
-        again, counted = kernel.privatize(Documents(column, range(len(texts))))
+        again, counted = kernel.apply(Documents(column, range(len(texts))))
         assert again.equals(whole)
         assert counted.measured() == counts.measured()
 

@@ -104,7 +104,7 @@ class Case:
             for name in ("uint64", "pair", "lanes"):
                 patched.setattr(Draws, name, noted(getattr(Draws, name), found))
             kernel = self.release.kernel(whole_corpus=True)
-            kernel.privatize(self.documents())
+            kernel.apply(self.documents())
         return frozenset(found)
 
     def counted(self) -> bytes:

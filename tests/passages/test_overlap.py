@@ -143,14 +143,14 @@ def test_each_call_looks_and_says_what_was_accepted() -> None:
     store = store_of(LONG)
     release = cv.PassageRelease(PassageExchange(store), 6.0, key=cv.Key(TEST_KEY))
     kernel = release.kernel()
-    assert kernel.privatize(Documents(strings(OTHER), list(range(len(OTHER)))))[1].documents == len(OTHER)
+    assert kernel.apply(Documents(strings(OTHER), list(range(len(OTHER)))))[1].documents == len(OTHER)
     own = Documents(strings(LONG), list(range(len(LONG))))
-    for call in (lambda: kernel.privatize(own), lambda: cv.privatize(LONG, release, cv.RowNumbers("own"))):
+    for call in (lambda: kernel.apply(own), lambda: cv.privatize(LONG, release, cv.RowNumbers("own"))):
         with refused("wrong-setting", "accept_overlap") as caught:
             call()
         assert "boiler" not in str(caught.value)
     accepting = dataclasses.replace(release, accept_overlap=True)
-    assert len(accepting.kernel().privatize(own)[0]) == len(cv.privatize(LONG, accepting, cv.RowNumbers("own")))
+    assert len(accepting.kernel().apply(own)[0]) == len(cv.privatize(LONG, accepting, cv.RowNumbers("own")))
     assert accepting.digest == release.digest
     denials = ("made without the private text", "was public before", "No line of this was written")
     for made, holds in ((release, True), (accepting, False)):

@@ -130,7 +130,7 @@ class TestTheKernel:
         again = pickle.loads(pickle.dumps(release.kernel()))
         for first in range(0, 120, 7):
             ids = [("a", number) for number in range(first, min(first + 7, 120))]
-            made, _ = again.privatize(Documents(pa.array(given[first : first + 7], pa.large_string()), ids))
+            made, _ = again.apply(Documents(pa.array(given[first : first + 7], pa.large_string()), ids))
             assert made.to_pylist() == whole[first : first + 7]
         edited = cv.privatize([f"{text} x" for text in given], release, cv.RowNumbers("a"))
         assert sum(one != other for one, other in zip(whole, edited, strict=True)) > 40
@@ -145,7 +145,7 @@ class TestTheKernel:
     def test_counts_what_was_found_in_private_alone(self) -> None:
         given = pa.array([PIECES[0], "zzyzx", None], pa.large_string())
         release = cv.PassageRelease(PassageExchange(small_store(), 1), 30.0, key=cv.Key(TEST_KEY))
-        _, counts = release.kernel().privatize(Documents(given, [0, 1, 2]))
+        _, counts = release.kernel().apply(Documents(given, [0, 1, 2]))
         assert (counts.documents, counts.tokens_written, counts.unread) == (2, 2, 1)
         assert counts.similarity > 0.9 * 127**2
         assert set(counts.public()) == {"documents", "tokens"}

@@ -171,13 +171,11 @@ def far(folder: Path) -> Path:
 class TestOneOfSeveral:
     def test_has_it(self, tmp_path: Path) -> None:
         """Of three processes that start at once exactly one gets the lease."""
-        code = (
-            "import sys; from corpusveil.storage.lease import take; print(type(take(sys.argv[1])).__name__, flush=True)"
-        )
-        code += "; sys.stdin.read()"
+        code = "import sys; from corpusveil.storage.lease import Lease, take; got = take(sys.argv[1])"
+        code += "; print(isinstance(got, Lease), flush=True); sys.stdin.read()"
         call = [sys.executable, "-c", code, str(tmp_path)]
         started = [subprocess.Popen(call, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) for _ in range(3)]
-        assert sorted(process.stdout.readline() for process in started) == ["Lease\n", "str\n", "str\n"]
+        assert sorted(process.stdout.readline() for process in started) == ["False\n", "False\n", "True\n"]
         for process in started:
             process.communicate(timeout=HANG_SECONDS)
 

@@ -208,8 +208,8 @@ def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     class Narrow(Kernel):
         """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
 
-        def privatize(self, documents: Documents) -> Any:
-            out, counts = super().privatize(documents)
+        def apply(self, documents: Documents) -> Any:
+            out, counts = super().apply(documents)
             if len(out) <= 10:
                 return out, counts
             far = np.array([0, *[1 << 31] * len(out)], dtype=np.int64)

@@ -125,4 +125,4 @@ class TestReading:
         kernel = release_of("zh").kernel()
         monkeypatch.setattr(languages, "version_of", lambda *_, **__: "/icu-1.0")
         with refused("other-version", "icu-1.0"):
-            kernel.privatize(Documents(pa.array(["我"]), [1]))
+            kernel.apply(Documents(pa.array(["我"]), [1]))

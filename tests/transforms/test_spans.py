@@ -194,7 +194,7 @@ def test_what_finds_spans_is_the_same_in_every_process(tmp_path: Path) -> None:
     sent = pickle.dumps(release.kernel())
     kernel._recognizers.cache_clear()
     with refused("input-changed", terms.name):
-        pickle.loads(sent).privatize(Documents(pa.array(["eve wa bob"]), ["1"]))
+        pickle.loads(sent).apply(Documents(pa.array(["eve wa bob"]), ["1"]))
     assert written(["eve wa bob"], other)[0].split()[2] == "[name]"
 
 

@@ -61,7 +61,7 @@ class _OwnSettings(BaseModel):
         made = {name: getattr(self, name).model_copy(update=values) for name, values in changes.items()}
         return self.model_copy(update=made)
 
-    def settled(self) -> Self:
+    def with_strategy(self) -> Self:
         """Return the settings with those of their strategy written out."""
         changes: dict[str, dict[str, Any]] = {}
         for place, value in rules.strategy_of(self).items():

@@ -83,7 +83,7 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
-    filled = settings.settled().budget or budget
+    filled = settings.with_strategy().budget or budget
     if budget.risk is not None and budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
     if budget.risk is not None and filled.per != "token":
@@ -153,7 +153,7 @@ def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> I
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
-    text = settings.settled().text
+    text = settings.with_strategy().text
     yield from _table("text.tokenizer", text.tokenizer, "text.collocations", text.collocations)
     try:
         text.policy()

@@ -136,7 +136,7 @@ def located(settings: Settings, folder: str) -> Settings:
 
 def written(document: Document) -> str:
     """Return a complete file, with defaults and a strategy written out, and paths as given."""
-    settings = document.written.settled()
+    settings = document.written.with_strategy()
     lines = [f"#:schema ./{SCHEMA}"]
     for section in Settings.model_fields:
         if section in document.written.model_fields_set:

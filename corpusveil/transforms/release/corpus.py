@@ -23,15 +23,15 @@ from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
 from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
-from corpusveil.storage.durable import claimed, do_all, forget_failed, once
+from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import first_types, names_of, partitions, refuse, refuse_first, settled, skip
+from corpusveil.storage.reading import checked_columns, first_types, names_of, partitions, refuse, refuse_first, skip
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
-from corpusveil.storage.tasks import ShardTask, joins, largest_first, plan, wholes
+from corpusveil.storage.tasks import ShardTask, joining_tasks, largest_first, plan, whole_shards
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
@@ -94,14 +94,14 @@ def finish_shards(
     job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any]
 ) -> tuple[Counts, str]:
     """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
-    if split := joins(tasks):
-        do_all(job, split, engine, waiting("joining pieces of shards"))
+    if split := joining_tasks(tasks):
+        run_tasks(job, split, engine, waiting("joining pieces of shards"))
     # also left by a run that was split in another way, or by a worker that was killed at the end
     for part in ("pieces", "progress"):
         for name in files.listing(job.records.address(part)):
             files.remove(job.records.address(part, name))
     _sweep(job)
-    return write_manifest(drafted, job.writes.url, job.records, wholes(tasks))
+    return write_manifest(drafted, job.writes.url, job.records, whole_shards(tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ class Run:
         What of the input is ``hidden`` is added there. Raises UserError if the input or the columns are wrong.
         """
         shards = find_shards(self.reads.inputs, self.reads.root, hidden=hidden)
-        columns = settled(self.reads.columns, shards, formats.suffix_of(self.writes.format))
+        columns = checked_columns(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "drop":
             units = () if self.spending is None else self.spending.units
             needed = tuple(unit for unit in units if unit.column is not None)
@@ -231,7 +231,7 @@ class _Start:
 
     def claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
-        run, job, whole = self.run, self.job, wholes(self.tasks)
+        run, job, whole = self.run, self.job, whole_shards(self.tasks)
         mine = Claim.of_run(
             dataclasses.replace(job.reads, inputs=[task.relative for task in whole]),
             dataclasses.replace(job.writes, format=whole[0].suffix),
@@ -269,7 +269,7 @@ class _Start:
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
         what = "privatizing shards"
         shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
-        measured = do_all(job, left, self.engine, shown)
+        measured = run_tasks(job, left, self.engine, shown)
         totals, content = finish_shards(job, tasks, self.engine, drafted)
         return dataclasses.replace(self._result(totals, content), measured=measured)
 
@@ -328,10 +328,10 @@ class _Start:
 
     def _already(self) -> Outcome:
         """Check a finished release against its input and output. Raises UserError if either has changed."""
-        job, counts, tasks = self.job, Counts(), wholes(self.tasks)
+        job, counts, tasks = self.job, Counts(), whole_shards(self.tasks)
         is_small = sum(task.size + _LIKE_A_SHARD for task in tasks) < _CHECKED_HERE
         engine = Here() if is_small else self.engine
-        do_all(dataclasses.replace(job, is_finished=True), tasks, engine, waiting("checking finished files"))
+        run_tasks(dataclasses.replace(job, is_finished=True), tasks, engine, waiting("checking finished files"))
         for task in tasks:
             if (record := job.records.read(f"shards/{task.record_name}", Shard)) is not None:
                 counts += Counts.of(record.counts, job.records.url)
@@ -339,7 +339,7 @@ class _Start:
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 
     def _result(self, counts: Counts, content: str) -> Outcome:
-        shards, seconds = len(wholes(self.tasks)), time.monotonic() - self.began
+        shards, seconds = len(whole_shards(self.tasks)), time.monotonic() - self.began
         return Outcome(
             counts, shards, content, seconds, output=self.job.writes.url, records=self.job.records.url,
             counted=self.run.release.counted,

@@ -125,7 +125,7 @@ class ShardJob(Work[Shard]):
                     counts.dropped += batch.leave_out(left_out)
                 if batch.numbers:
                     given = documents_of(batch, columns, self.corpus, task)
-                    texts, counted = self.kernel.privatize(given)
+                    texts, counted = self.kernel.apply(given)
                     file.write(texts, batch.kept)
                     counts += counted
                     counts.without_text += texts.null_count

@@ -140,7 +140,7 @@ def forecast(run: Run) -> Forecast:
             corpus=job.corpus,
         )  # fmt: skip
         # machine code and tables are loaded before anything is timed
-        job.kernel.privatize(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""]))
+        job.kernel.apply(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""]))
         for number in chosen:
             task, share = _part(tasks[number], job.reads.columns)
             began = time.process_time()

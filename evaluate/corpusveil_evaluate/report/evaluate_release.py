@@ -181,7 +181,7 @@ def _at_random(matched: Matched, manifest: Mapping[str, Any] | None, question: Q
     release = passage_release_of(manifest, question.store)
     kernel = dataclasses.replace(release, epsilon=CHANCE, duplicates="independent").kernel()
     texts = pa.array(matched.originals, pa.large_string())
-    random: list[str] = kernel.privatize(Documents(texts, list(range(len(texts)))))[0].to_pylist()
+    random: list[str] = kernel.apply(Documents(texts, list(range(len(texts)))))[0].to_pylist()
     return random
 
 

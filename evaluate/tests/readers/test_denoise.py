@@ -200,7 +200,7 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
     order = np.argsort(np.concatenate([known.index, drawn.index]), kind="stable")
     of_known = (order < known.index.size).nonzero()[0]
     made = denoiser(space, model, budget, policy=text_policy)
-    written = kernel.privatize(Documents(pa.array(texts, pa.large_string()), list(range(len(texts)))))[0]
+    written = kernel.apply(Documents(pa.array(texts, pa.large_string()), list(range(len(texts)))))[0]
     found, replaced, _ = made.read(reader_of(made), *string_buffers(written))
     computed = made.epsilons(found, replaced)
     assert replaced.sum() == order.size
