@@ -21,7 +21,7 @@ from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
 SHARES = {8: (0.01, 3), 4: (0.25, 12)}
-"""The share of the different runs of this many words, and their number, at which a store was made of these texts."""
+"""The share of different runs of n words, and their number, from which on a store was made of these texts."""
 FEW = 3
 """Fewer pieces of the store are chance, or quotations."""
 PIECES = 50_000
