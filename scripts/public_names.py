@@ -7,7 +7,6 @@ Also write ``docs/api.md``, the documentation page of these names.
 
 from __future__ import annotations
 
-import inspect
 from pathlib import Path
 
 import corpusveil
@@ -57,12 +56,12 @@ page. The examples of all names go on from these lines:
 
 
 def page() -> str:
-    """Return the page of the public names: for each task a list with a line per name, then their docstrings."""
+    """Return the page of the public names: for each task its names, then their docstrings."""
     _, prompt, example = str(corpusveil.__doc__).partition(">>> ")
     lines = [HEAD, "```pycon", *(prompt + example).splitlines(), "```", ""]
     for title, names in tasks().items():
         lines += [f"## {title}", ""]
-        lines += [f"* `cv.{name}`: {summary(name)}" for name in names]
+        lines += [", ".join(f"`cv.{name}`" for name in names)]
         lines += ["", *(f"::: {'.'.join(place(name))}" for name in names), ""]
     return "\n".join(lines)
 
@@ -81,11 +80,6 @@ def place(name: str) -> tuple[str, str]:
     """Return the module of a public name, and its name there."""
     places: dict[str, tuple[str, str]] = vars(corpusveil)["_places"]()
     return places.get(name) or (classes()[name].__module__, name)
-
-
-def summary(name: str) -> str:
-    """Return the first sentence of a docstring."""
-    return str(inspect.getdoc(getattr(corpusveil, name))).partition("\n")[0]
 
 
 def own_modules() -> set[str]:

@@ -24,7 +24,7 @@ RISK = 0.5
 HIDING: dict[str, Any] = {"spans": ["rules", "names"], "markup": "strip", "case": "restore", "layout": "keep"}
 """How its words are drawn."""
 ROW = re.compile(r"(?m)^\| ?(.*?) ?\|(.*)\|(.*)\|$")
-"""A row of the README's first table, which alone has three columns."""
+"""A row of the README's first table, which alone has three columns; what begins in bold is no text."""
 
 
 def example(page: str) -> str:
@@ -39,7 +39,7 @@ def written(page: str) -> str:
     with contextlib.redirect_stdout(printed), mock.patch.object(cv.Key, "generate", return_value=cv.Key(SECRET)):
         exec(compile(example(page), "README.md", "exec"), names)  # noqa: S102 - the page is ours
     passages, words = names["release"], cv.release(risk=RISK, key=cv.Key(SECRET), **HIDING)
-    texts = [row[0] for row in ROW.findall(page) if row[0] not in ("original", "---")]
+    texts = [row[0] for row in ROW.findall(page) if row[0] not in ("original", "---") and not row[0].startswith("**")]
     released = [cv.privatize(texts, release, ids=range(len(texts))) for release in (passages, words)]
     for text, passage, drawn in zip(texts, *released, strict=True):
         page = re.sub(rf"(?m)^\| {re.escape(text)} \|.*$", f"| {text} | {passage} | {drawn} |", page)

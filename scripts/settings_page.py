@@ -16,10 +16,10 @@ from corpusveil.pipelines.settings.toml import value_of
 PAGE = Path(__file__).parents[1] / "docs" / "settings.md"
 _KINDS = {
     float: "number",
-    int: "whole number",
-    bool: "true, false",
+    int: "integer",
+    bool: "boolean",
     list[str]: "texts",
-    list[int]: "whole numbers",
+    list[int]: "integers",
     list[float]: "numbers",
 }
 _BOUNDS = {"gt": "> ", "ge": "≥ ", "lt": "< ", "le": "≤ "}
@@ -29,8 +29,8 @@ def page() -> str:
     lines = [
         "# Settings",
         "",
-        "Every key of a configuration file, with its command-line option. This page is generated from",
-        "`corpusveil/pipelines/settings` by `scripts/settings_page.py`.",
+        "Every key of a configuration file is listed here. On the command line, an option has the name of its key,",
+        "with hyphens, unless the last column has another. `scripts/settings_page.py` writes this page.",
     ]
     for section, info in Settings.model_fields.items():
         doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
@@ -59,13 +59,17 @@ def _bounds(setting: Setting) -> Iterator[str]:
 
 
 def _options(setting: Setting) -> Iterator[str]:
-    by_option: dict[str, list[str]] = {}
-    for command in commands():
-        for name, own in options_of(command).items():
-            if own.place == setting.place:
-                by_option.setdefault(_option(name, own), []).append(command)
-    for option, having in by_option.items():
-        yield f"`{option}` of {', '.join(having)}"
+    """Yield the options of a setting, or that it has none, where its name does not say it."""
+    options = dict.fromkeys(
+        _option(name, own)
+        for command in commands()
+        for name, own in options_of(command).items()
+        if own.place == setting.place
+    )
+    if [*options] != [_option(setting.key, setting)]:
+        yield from (f"`{option}`" for option in options)
+    if not options:
+        yield "only in files"
 
 
 def _option(name: str, setting: Setting) -> str:

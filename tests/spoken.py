@@ -104,8 +104,13 @@ def table() -> str:
         of = figures(language)
         shares = f"{of.retention:.0%} | {of.unread:.0%} | {of.unknown:.0%}"
         rows.append(f"| `{language}` | {shares} | {of.before} | {of.after} |")
-    names = ", ".join(f"{language['name']} (`{code}`)" for code, language in languages.known().items())
-    return "\n".join([*rows, "", *textwrap.wrap(f"All names: {names}.", 120, break_on_hyphens=False)]) + "\n"
+    names = ", ".join(language["name"] for language in languages.known().values())
+    return (
+        "\n".join(
+            [*rows, "", *textwrap.wrap(f"Names: {names}. Codes are those of ISO 639.", 120, break_on_hyphens=False)]
+        )
+        + "\n"
+    )
 
 
 def page(text: str) -> str:

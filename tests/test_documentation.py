@@ -38,7 +38,7 @@ def title(example: str) -> str:
     return " ".join(name for name in found if not name.startswith("corpusveil")) or "corpusveil"
 
 
-OTHERS = "ray|dask|daft"
+OTHERS = "ray|dask"
 """Engines that are not installed beside the tests."""
 SLOW = "word_risk|evaluate_release"
 """What reads with a whole language model: at night."""

@@ -16,7 +16,7 @@ from scripts import llms_txt
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
-MOST_WORDS = 38_000
+MOST_WORDS = 29_500
 KINDS = ["Start", "Choose and prepare", "Release", "What is promised", "Evaluation and studies", "Reference", "Design"]
 LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(#[^)\s]+)?\)")
 NAV = (ROOT / "mkdocs.yml").read_text().partition("nav:")[2]

@@ -1,6 +1,6 @@
 """Spaces by name: archives that packages install, found by their entry points and unpacked once.
 
-The package that a line names holds ``space.zip`` and ``space.zip.sha256``, by ``sha256sum`` (docs/mechanisms.md).
+The package that a line names holds ``space.zip`` and ``space.zip.sha256``, by ``sha256sum`` (CONTRIBUTING.md).
 The archive has a folder ``space``, and perhaps ``counts`` and ``collocations`` of the same text::
 
     [project.entry-points."corpusveil.spaces"]

@@ -29,11 +29,11 @@ without root, and runs a release of five shards, one of them split into pieces, 
 
 | promise | what is checked |
 |---|---|
-| equal bytes | every file of the release, and what the ledger counts, are those of one local process |
-| killed worker | `kill -9` of a worker that is about to write a shard. **went on**: the engine tried again. **again**: the same command completed the run. The bytes are equal, and each document is counted once |
+| equal bytes | files and ledger are those of one local process |
+| killed worker | `kill -9` of a worker that is about to write a shard. **went on**: the engine tried again. **again**: the same command completed the run |
 | cap | a cap that the corpus exceeds is refused with one sentence and status 2, and nothing was drawn |
-| error sentence | a wrong row is one sentence with status 2 that names the shard and quotes nothing; on YARN, in the driver's log |
-| stream | an unbounded collection, written by windows: its texts are those of `cv.privatize` |
+| error sentence | a wrong row is one sentence with status 2 that quotes nothing; on YARN, in the driver's log |
+| stream | an unbounded collection has the texts of `cv.privatize` |
 
 """
 

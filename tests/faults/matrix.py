@@ -21,9 +21,8 @@ HEAD = """# Faults: runs that are killed, cut off or started twice
 A run that is killed, cut off or started twice leaves no wrong file, and the same command completes it.
 
 `make faults` ran a release with a ledger and five shards, one of them split into pieces. It held the process that was
-about to make a file appear, and then did the harm, at nine moments: when the run makes the folders its own, looks at a
-shard for the ledger, enters what is spent, writes a piece, writes a shard, records a shard, joins pieces, writes the
-manifest, and writes the page.
+about to make a file appear, and then did the harm, at up to nine moments between the claim of the folders and the last
+page.
 
 In every case, the release is byte for byte that of an undisturbed run. Before it was finished, it showed no manifest and
 no incomplete or wrong file. The ledger counts each document once, and its entries agree with the records.

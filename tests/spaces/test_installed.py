@@ -61,8 +61,8 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def recipe() -> tuple[dict[str, dict[str, object]], list[str]]:
-    """Return the pyproject.toml of docs/mechanisms.md, and the commands that pack an archive beside it."""
-    page = (ROOT / "docs" / "mechanisms.md").read_text().partition("## Publish a space")[2]
+    """Return the pyproject.toml of CONTRIBUTING.md, and the commands that pack an archive beside it."""
+    page = (ROOT / "CONTRIBUTING.md").read_text().partition("## Publish a space")[2]
     (project,), (_, packing) = (
         re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL) for kind in ("toml", "bash")
     )
