@@ -35,7 +35,6 @@ STUDIES = {
     "comparative-mldp": "comparative",
     "pypantera": "pypantera",
     "adversarial-robustness": "adversarial_robustness",
-    "equal-recovery": "equal_recovery",
 }
 """Study -> module."""
 SLOW_LAWS = ("truncated-gumbel", "truncated-gumbel-as-run")

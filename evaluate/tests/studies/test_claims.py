@@ -174,7 +174,7 @@ def test_the_papers_values_are_those_of_the_same_places_or_say_theirs() -> None:
     assert check.paper == "yes"
 
 
-@pytest.mark.parametrize("name", [name for name in STUDIES if name != "equal-recovery"])  # which has no paper
+@pytest.mark.parametrize("name", STUDIES)
 def test_every_claim_of_a_paper_is_sound_and_has_a_value_for_each_series(name: str) -> None:
     claims = claims_of(find(name))
     assert len(claims) > 5

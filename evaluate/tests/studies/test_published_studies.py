@@ -283,33 +283,3 @@ def test_a_tiny_study_of_robustness_has_all_figures_and_keeps_its_promises(tmp_p
         assert [check.same for check in checks if "learns rte" in check.claim] == [same], "only if words tell labels"
     rises = [check for check in account.checks if "N_w rises" in check.claim]
     assert [check.same for check in rises] == [True, True]
-
-
-def test_words_are_compared_where_a_reader_recovers_an_equal_share_and_passages_stand_beside(tmp_path: Path) -> None:
-    """On anybody's own sets: every file of the folder. Epsilons are found once, and kept."""
-    (tmp_path / "data").mkdir()
-    split = {"shop": "train", "letter": "train", "car": "test"}
-    rows = [{"text": f"{verb} the {noun} in the {place} today.", "label": place, "split": split[noun]}
-            for verb in ("please open", "we closed", "nobody saw", "they sold") for noun in split
-            for place in ("house", "city", "school", "street")]  # fmt: skip
-    (tmp_path / "data" / "mine.jsonl").write_text("\n".join(json.dumps(row) for row in rows))
-    keys = (
-        'words = 1000\nshares = [0.4, 0.7]\ntolerance = 0.08\npilot = 20\nmechanisms = [{ name = "ring-geometric" }]\n'
-    )
-    sources = Sources(data=str(tmp_path / "data"))
-    study, grid, ground, one = opened("equal-recovery", keys, sources, tmp_path)
-    kept = sorted((tmp_path / "out" / "ground" / "pilots").iterdir())
-    found = [json.loads(path.read_bytes()) for path in kept]
-    assert sorted(round(each["recovered"] / 0.1) for each in found) == [4, 7]
-    at = {"task": "mine", "seed": 0}
-    word = {"unit": "word", "of": "ring-geometric", "parameters": {}, **at}
-    figures = [study.work(Cell("task", {**word, "share": share}), grid, ground) for share in (0.4, 0.7)]
-    assert figures[0]["epsilon"] < figures[1]["epsilon"]
-    assert figures[0]["recovered"] < figures[1]["recovered"]
-    passages = study.work(Cell("task", {"unit": "document", "of": "en", "epsilon": 10, **at}), grid, ground)
-    assert passages["nats"] == pytest.approx(10, abs=0.01)
-    assert passages["recovered"] < figures[0]["recovered"]
-    account, _ = run_study(one, Local())
-    assert [(row[0], row[1]) for row in account.tables[0].rows] == [("word", "ring-geometric")] * 2 + [
-        ("document", "en")
-    ]
