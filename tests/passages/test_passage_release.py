@@ -52,7 +52,7 @@ def texts(count: int) -> list[str | None]:
 
 
 def test_the_law_is_said_with_the_public_figures_that_it_is_made_of() -> None:
-    assert re.fullmatch(r"At epsilon 10, 8\d% of texts become one of the \d public pieces nearest .* any of 32,\d+\.",
+    assert re.fullmatch(r"At epsilon 10, \d\d% of texts become one of the \d public pieces nearest .* any of 37,\d+\.",
                         cv.release(store="en", epsilon=10, key=cv.Key(TEST_KEY)).law())  # fmt: skip
 
 

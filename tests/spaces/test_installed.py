@@ -30,7 +30,7 @@ VERSIONS = {
     "3.0.0": "3c31924578d5d9f0827b0936109a264a5465dc92d957096a4a84accc9f7fce55",
     "3.1.0": "6db96fe7b6ed28b160cb9ca0daa921ff88599d825dbcbd03d38c50620106c848",
     "3.2.0": "6db96fe7b6ed28b160cb9ca0daa921ff88599d825dbcbd03d38c50620106c848",
-    "4.0.0": "c01edbb714366d7388dfa6896deabca8d038a865fdd0ffe5a522651e5ad3505c",
+    "4.0.0": "c9b5697e2f398149ef64162218f4a8894a69add6bbbd2f15a63acb61bf382f64",
 }
 """The archive of words of each version of corpusveil-space-en: the index keeps a version as it is."""
 NEEDED = "--mechanism", "ring-geometric", "--epsilon", 1, "--test-key"
