@@ -2,7 +2,7 @@
 
 What is compared are runs of words, letters and digits alone, case folded and without marks, whatever sentences and
 texts they are in: a store may have been cut and written otherwise than the input. Many of the texts are in the store if
-one in a hundred of their runs of eight words stand there, or, for short texts, a quarter of their runs of four, which
+one in a hundred of their runs of eight words stand there, or, for short texts, 35 in a hundred of their runs of four, which
 are formulas otherwise. ``tests/passages/test_overlap.py`` has the forms on which this was measured.
 """
 
@@ -20,7 +20,7 @@ from corpusveil.arrays import Int64, UInt64
 from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
-SHARES = {8: (0.01, 3), 4: (0.25, 12)}
+SHARES = {8: (0.01, 3), 4: (0.35, 12)}
 """The share of different runs of n words, and their number, from which on a store was made of these texts."""
 FEW = 3
 """Fewer pieces of the store are chance, or quotations."""
