@@ -2,8 +2,8 @@
 
 What is compared are runs of words, letters and digits alone, case folded and without marks, whatever sentences and
 texts they are in: a store may have been cut and written otherwise than the input. Many of the texts are in the store if
-one in a hundred of their runs of eight words stand there, or, for short texts, 35 in a hundred of their runs of four, which
-are formulas otherwise. ``tests/passages/test_overlap.py`` has the forms on which this was measured.
+one in a hundred of their runs of eight words stand there, or, for short texts, 35 in a hundred of their runs of four,
+which are formulas otherwise. ``tests/passages/test_overlap.py`` has the forms on which this was measured.
 """
 
 from __future__ import annotations

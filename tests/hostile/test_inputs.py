@@ -56,11 +56,16 @@ def compressed() -> Iterator[Hostile]:
         flipped = bytearray(whole)
         flipped[len(whole) // 2] ^= 0x55
         checksum = whole[:-1] + bytes([whole[-1] ^ 1])
+        other = "this is no gzip file" if codec == "gz" else unsound
         for name, damaged, said in (
             ("the last byte missing", whole[:-1], cut),
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
-            ("not compressed", data, unsound),
-            ("another compression", packed(data, "zst" if codec == "gz" else "gz"), unsound),
+            ("not compressed", data, other),
+            (
+                "another compression",
+                packed(data, "zst" if codec == "gz" else "gz"),
+                unsound if codec == "zst" else "is no gzip",
+            ),
             ("rubbish after it", whole + SECRET * 3, unsound),
             ("a wrong byte in the middle", bytes(flipped), ""),
             ("a wrong checksum", checksum, unsound),
