@@ -155,7 +155,7 @@ def rows() -> Iterator[Hostile]:
     for name, header, said in (
         ("a header without the column", b"body,other", "names no column 'text', and has 2 fields;"),
         ("words in place of a header", SECRET + b",ill", "names no column 'text', and has 2 fields;"),
-        ("a header with a character that does not print", b"t\0ext,other", "and has 2 fields; name one"),
+        ("a header with a character that does not print", b"t\0ext,other", "and has 2 fields; if it"),
         ("a header with it twice", b"text,text", "names several columns 'text'"),
         ("a header that is not UTF-8", b"text,\xff", "the first line, which names the columns, is not valid CSV"),
         ("a header with an open quote", b'"text', "the first line"),
