@@ -379,8 +379,8 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
             changed = [line for line in changed if line.startswith(cause)] or changed
         words = f"another configuration ({'; '.join(changed)})" if changed else WORDS[name]
         raise AddressError(
-            f"{records.url}: these are records of a run with {words}; give what that run had, or choose another output, "
-            "which spends again."
+            f"{records.url}: these are records of a run with {words}; give what that run had, or choose another "
+            "output, which spends again."
         )
     if goes_on:
         records.write("run.json", mine)
