@@ -73,7 +73,7 @@ class PackageError(UserError, code="missing-package"):
 class MissingError(UserError, code="missing-file"):
     """There is no file, folder, space, count, table, release or ledger at this address, or a part of it is missing."""
 class AddressError(UserError, code="unusable-address"):
-    """The address cannot be used: its name, the rights for it, or what is there already."""
+    """The address cannot be used: its name is not valid, rights are missing, or other files are there."""
 class ChangedError(UserError, code="input-changed"):
     """An input or artifact is not the one that the work was started with, or that was released."""
 class DataError(UserError, code="unsuitable-data"):

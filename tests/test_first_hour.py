@@ -133,7 +133,7 @@ def test_the_example_of_spans_runs() -> None:
 
 @pytest.mark.nightly
 def test_the_flow_of_collocations_gives_text(tmp_path: Path) -> None:
-    """From public text to a release, by the commands of the page; most of what is said stays readable words."""
+    """The page's commands lead from public text to a release, most of whose words are words of the vocabulary."""
     (program,) = blocks("docs/collocations.md")
     (tmp_path / "texts.py").write_text(program)
     page = (ROOT / "docs/collocations.md").read_text()

@@ -129,7 +129,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
 
 
 def announce(release: AnyRelease, watch: Watch, *, explain: bool = False) -> None:
-    """Print the meaning of the law, the guarantee (``explain``: in full, or why there is none) and the disclosures."""
+    """Print the law, the guarantee (with ``explain`` in full, or the reason why it is missing) and the disclosures."""
     if release.key.test:
         watch.warn(NOT_PRIVATE)
     watch.say(release.law())

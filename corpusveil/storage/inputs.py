@@ -162,7 +162,7 @@ class _Walk:
         return once
 
     def of_one_form(self, entries: dict[str, Listed], form: str) -> dict[str, Listed]:
-        """Return the files that can be read, and together: those of a form, or if there are none, of that of most."""
+        """Return the readable files of one form: of ``form`` if a file has it, otherwise of the most frequent form."""
         by_form: dict[str, list[str]] = {}
         for url in entries:
             try:
@@ -255,7 +255,7 @@ def _opened(parts: Parts) -> set[Parts]:
 
 
 def _after(name: str, wanted: set[Parts]) -> set[Parts]:
-    """Return the parts that are left for what is in a folder of this name; the empty ones match the name itself."""
+    """Return the parts of the pattern that remain inside a folder of this name; no parts if the name itself matches."""
     left = set[Parts]()
     for parts in filter(None, wanted):
         if parts[0] == "**":

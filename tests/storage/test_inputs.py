@@ -164,9 +164,9 @@ class TestGlobs:
     def test_find(self, where: str, tmp_path: Path) -> None:
         names = ["a.json", "b/a.json", "b/c/a.json", "b/.h/a.json", ".h/a.json", "b/.a.json", "bb/a.json", "bb/d.txt"]
         names += ["y/k.json", "y/z/k.json", "y/.d.json", "y/.e/f.json", "y/_SUCCESS", "y/_temporary/g.json"]
-        memory, root = fsspec.filesystem("memory"), str(tmp_path) if where == "local" else "memory://root"
+        memory, root = fsspec.filesystem("memory"), str(tmp_path) if where == "local" else "memory://base"
         for name in names:
-            memory.pipe_file(f"/root/{name}", b"x")
+            memory.pipe_file(f"/base/{name}", b"x")
         touch(tmp_path, *names)
         for pattern, names in (
             ("*.json", ["a.json"]),

@@ -360,7 +360,7 @@ GROWN = {
 def test_a_file_that_changes_while_it_is_read_is_said_to_have_and_no_row_of_it_is_lost(
     ground: Ground, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    """A log to which a row is added by whoever writes it: what is read, counted and entered is what was opened."""
+    """A log that grows while it is read: a release reads, counts and enters the rows that were there at opening."""
     source, (before, after), read = tmp_path / name, GROWN[name], KeyedReader.read
     source.write_bytes(before)
 

@@ -221,7 +221,7 @@ def streamed(table: pa.Table) -> bytes:
 
 
 def test_a_kept_column_has_its_own_rows_alone_in_every_file_pickle_and_print() -> None:
-    """Not those that were sliced or filtered away, nor what lies below a null: of Arrow, Polars and pandas."""
+    """Rows that were sliced or filtered away, and values below a null, are not read: Arrow, Polars and pandas."""
     secret = "zzcanary" * 4  # too long for a view to hold without a buffer
     rows = pa.array(["b", secret, None, "d", secret])
     for column, first in ((rows, 2), (rows.cast(pa.large_string()), 2), (rows.cast(pa.string_view()), 2)):

@@ -212,7 +212,7 @@ class _Progress:
         self._noted = time.monotonic()
 
     def note(self, stop: int, counts: Counts) -> None:
-        """Note what is done before row ``stop``: by rows where the task ends at one, otherwise by bytes."""
+        """Record the progress up to row ``stop``: by rows if the task ends at a row, otherwise by bytes."""
         if time.monotonic() - self._noted <= HEARTBEAT_SECONDS or not files.is_local(self._records.url):
             return
         self._noted, task, share = time.monotonic(), self._task, 0.0

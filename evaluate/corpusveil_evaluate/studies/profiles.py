@@ -31,7 +31,7 @@ class Profile:
         return TextPolicy(**self.text)
 
     def lines(self) -> Iterator[str]:
-        """Yield notes: whence the settings are, and what is not from the study."""
+        """Yield notes: the source of the settings, and which of them the study does not have."""
         yield f"Texts are treated after {self.study}: {self.source}; its epsilon is per word."
         yield from self.open
         ours = [name for name in _POLICIES if name not in self.text]
