@@ -90,7 +90,7 @@ def evaluate_release(
     if passages and manifest is not None:
         reached("picking texts from a list")
         figures, more = _picked(matched, manifest, question)
-        stated = (note for note in manifest["guarantee_in_words"] if note in (NO_AUTHOR, OVERLAP.sentence))
+        stated = (note for note in manifest["guarantee_in_words"] if note in (NO_AUTHOR, OVERLAP))
         measures, notes = measures + figures, [*notes, *stated, *more]
     reader, unread = _reader(manifest, question, language)
     for model in question.classifiers() if tasks else ():
