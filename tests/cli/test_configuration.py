@@ -82,7 +82,7 @@ class TestPaths:
 
 def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path) -> None:
     for section, name, nearest in (
-        ("corpus", "epsilon", ["budget.epsilon"]), ("output", "gama", ["mechanism.gamma"]),
+        ("corpus", "epsilon", ["budget.epsilon"]), ("output", "gamma", ["mechanism.gamma"]),
         ("corpus", "tokenizer", ["collocations.tokenizer", "text.tokenizer"]),
     ):  # fmt: skip
         values = whole(tmp_path)

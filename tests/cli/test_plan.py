@@ -164,7 +164,7 @@ def test_all_commands_call_a_corpus_alike(
 def test_of_a_call_is_the_call_after_the_word_plan(space: Space, corpus: Path, tmp_path: Path) -> None:
     """Any options of privatize; nothing is made, and what is wrong is refused as in the call."""
     words = ["privatize", corpus, "--space", space.url, "--epsilon", "1", "--output", tmp_path / "out"]
-    words += ["--ledger", tmp_path / "ledger", "--unit", "content", "--duplicates", "drop"]
+    words += ["--ledger", tmp_path / "ledger", "--unit", "content"]
     said = succeeds("plan", *words).out
     assert "the smallest cap that passes is" in said
     fails(["plan", *words, "--epsilon", "-1"], "wrong-setting", "--epsilon -1")

@@ -173,7 +173,7 @@ class TestWrongFiles:
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "wrong-setting", "key.environment"),
-            ("budget", {"strategy": "s4", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
+            ("budget", {"per": "token", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
             ("text", {"tokenizer": "word"}, "wrong-setting", "text.collocations"),
             ("engine", {"master": "local"}, "wrong-setting", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-setting", "engine.name"),

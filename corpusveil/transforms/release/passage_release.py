@@ -35,8 +35,7 @@ class PassageRelease(AnyRelease):
     ``epsilon`` (nats) is the cost of one passage: per *document* the whole text is one, per *paragraph* or *sentence* a
     text of n costs n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
     passage. ``key`` is secret and required. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``
-    (then equal passages do, too), or all but the first are left out (``drop``). Raises UserError for values out of
-    range.
+    (then equal passages do, too). Raises UserError for values out of range.
 
     >>> release = cv.PassageRelease(cv.PassageExchange(cv.load_store("en")), epsilon=10, key=key)
     >>> len(cv.privatize(["The river was cold."], release, ids=["r-1"]))
@@ -85,13 +84,10 @@ class PassageRelease(AnyRelease):
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
         }  # fmt: skip
 
-    def kernel(self, *, whole_corpus: bool = False) -> PassageKernel:
-        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
-
-        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
-        """
+    def kernel(self) -> PassageKernel:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
         return PassageKernel(
-            self.mechanism, self.epsilon, self.per, self.draw_key(whole_corpus=whole_corpus),
+            self.mechanism, self.epsilon, self.per, self.draw_key(),
             most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
             accept_overlap=self.accept_overlap,
         )  # fmt: skip
@@ -122,11 +118,7 @@ class PassageRelease(AnyRelease):
         shown = ["which texts are missing (null)", ORDER]
         if self.per != "document":
             shown.append(f"how many {self.per}s a text has")
-        copies = {
-            "same-noise": "which pieces are equal",
-            "drop": "that no two texts are equal, and which rows are left out",
-        }
-        return [*shown, *([copies[self.duplicates]] if self.duplicates in copies else [])]
+        return [*shown, *(["which pieces are equal"] if self.duplicates == "same-noise" else [])]
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are.

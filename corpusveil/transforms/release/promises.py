@@ -80,11 +80,6 @@ def of_documents(
             "Equal texts get the same replacements, so a text and its copies count as one document: the bounds compare "
             "corpora that differ in the same way in all copies of a text."
         )
-    if duplicates == "drop":
-        yield (
-            "Only the first of equal texts is written, so the bounds compare corpora in which the same rows are left "
-            "out. A missing row discloses that its text occurs in an earlier row."
-        )
 
 
 def of_tokens(mechanism: Mechanism, budget: Budget, policy: TextPolicy, spans: SpanPolicy | None) -> Iterator[str]:

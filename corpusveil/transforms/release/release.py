@@ -57,9 +57,9 @@ class Release(AnyRelease):
 
     ``mechanism`` replaces words at the epsilon of ``budget``, and ``policy`` treats all other tokens. ``key`` is secret
     and required: each further key is a further release. ``spans`` treats names and numbers as wholes. ``collocations``
-    joins words for the policy's tokenizer. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``, or
-    all but the first are left out (``drop``). Without effect on the text: ``accept_no_guarantee`` allows a mechanism
-    without a guarantee, and ``risk`` records which risk chose epsilon. Raises UserError for parts that do not fit.
+    joins words for the policy's tokenizer. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``.
+    Without effect on the text: ``accept_no_guarantee`` allows a mechanism without a guarantee, and ``risk`` records
+    which risk chose epsilon. Raises UserError for parts that do not fit.
 
     >>> release = cv.Release(cv.RingGeometric(space), cv.Budget(epsilon=1.0), cv.TextPolicy(case="restore"), key=key)
     >>> release.guarantee().holds
@@ -183,10 +183,7 @@ class Release(AnyRelease):
             lines = [*own, *token.notes]
         lines += of_tokens(mechanism, budget, policy, self.spans)
         of_spans = () if self.spans is None else self.spans.disclosed()
-        copies = {
-            "same-noise": ("which documents are equal",),
-            "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
-        }.get(self.duplicates, ())
+        copies = ("which documents are equal",) if self.duplicates == "same-noise" else ()
         of_texts = (*policy.disclosed(), *of_spans, *token.disclosed)
         return replace(
             token,
@@ -264,16 +261,13 @@ class Release(AnyRelease):
             ],
         )
 
-    def kernel(self, *, whole_corpus: bool = False) -> Kernel:
-        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
-
-        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
-        """
+    def kernel(self) -> Kernel:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
         return Kernel(
             self.mechanism,
             self.budget,
             self.policy,
-            self.draw_key(whole_corpus=whole_corpus),
+            self.draw_key(),
             f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",

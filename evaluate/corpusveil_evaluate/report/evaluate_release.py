@@ -168,7 +168,7 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
         return None
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word":
         return None  # what a joined collocation became has no bounds in the text
-    kernel = spanned_release_of(manifest, question).kernel(whole_corpus=True)
+    kernel = spanned_release_of(manifest, question).kernel()
     pairs = pairs_of(kernel, matched.originals, matched.privates)
     pairs.check(kernel)
     return pairs
