@@ -24,29 +24,26 @@ EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "
           "hf": "hub"}  # fmt: skip
 """The extra of this package that brings the client of a kind of address."""
 
-_NO_BUCKET = re.compile("NoSuchBucket|ContainerNotFound")
+_NO_BUCKET = "NoSuchBucket|ContainerNotFound"
+_OF_ACCESS = (
+    r"(?i)credential|expired|denied|forbidden|unauthorized|authenticat|signature|signing|skewed|profile"
+    r"|permissionerror|\b40[13]\b"
+)
+_OF_ADDRESS = r"InvalidBucketName|InvalidResourceName|OutOfRangeInput|InvalidUri|ParamValidationError|\bValueError\b"
+_MEND_ACCESS = "check the credentials, their rights and expiry, and the clock of this machine."
+_MOVE_FILE = "a folder is needed here, and a file has this name; move the file, or choose another folder."
+_LATER = "could not be {doing} ({reason}); run the same command again later."
 _SENTENCES: tuple[tuple[str, type[CorpusveilError], str], ...] = (
-    (_NO_BUCKET.pattern, MissingError, "there is no such bucket; make it, or choose another bucket."),
+    (_NO_BUCKET, MissingError, "there is no such bucket; make it, or choose another bucket."),
     (r"\b(FileNotFoundError|404)\b", MissingError, "there is no such file, folder or bucket."),
     (r"\bIsADirectoryError\b", AddressError, "this is a folder; name a file."),
-    (
-        r"^(412)? .*\b(NotADirectoryError|FileExistsError)\b", AddressError,
-        "a folder is needed here, and a file has this name; move the file, or choose another folder.",
-    ),
+    (r"^(412)? .*\b(NotADirectoryError|FileExistsError)\b", AddressError, _MOVE_FILE),
     (r"\bFileExpired\b", WorkError, "this file changed while it was read; run the same command again."),
-    ("TransportError|JSONDecodeError", WorkError, "could not be {doing} ({reason}); run the same command again later."),
-    (
-        r"(?i)credential|expired|denied|forbidden|unauthorized|authenticat|signature|signing|skewed|profile"
-        r"|permissionerror|\b40[13]\b", AddressError,
-        "could not be {doing} ({reason}); check the credentials, their rights and expiry, and the clock of this "
-        "machine.",
-    ),
-    (
-        r"InvalidBucketName|InvalidResourceName|OutOfRangeInput|InvalidUri|ParamValidationError|\bValueError\b",
-        AddressError, "this address cannot be used ({reason}); correct it, or the settings of its store.",
-    ),
-    ("", WorkError, "could not be {doing} ({reason}); run the same command again later."),
-)  # fmt: skip
+    ("TransportError|JSONDecodeError", WorkError, _LATER),
+    (_OF_ACCESS, AddressError, f"could not be {{doing}} ({{reason}}); {_MEND_ACCESS}"),
+    (_OF_ADDRESS, AddressError, "this address cannot be used ({reason}); correct it, or the settings of its store."),
+    ("", WorkError, _LATER),
+)
 """The sentence about an exception, by its codes and the names of its classes; of several, the first."""
 
 _FORBIDDEN = "Forbidden: "
@@ -88,7 +85,7 @@ def called(nothing: Any, call: Callable[..., Any], *arguments: Any, **options: A
     try:
         return call(*arguments, **options)
     except (FileNotFoundError, NotADirectoryError) as error:
-        if _NO_BUCKET.search(codes_of(error)):
+        if re.search(_NO_BUCKET, codes_of(error)):
             raise
         return nothing
 
