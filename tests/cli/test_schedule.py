@@ -201,7 +201,7 @@ def test_another_configuration_or_root_spends_nothing(ground: Path) -> None:
 
 
 def test_a_second_start_leaves(ground: Path) -> None:
-    held = lease.take(f"{ground}/records/lease")
+    held = lease.take(f"{ground}/records")
     assert isinstance(held, lease.Lease)
     assert "another run is in progress" in start(ground).err
     assert "in progress" in status_of(ground)
