@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -106,12 +105,6 @@ def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:
             f"strings, or an object of pandas, Polars, Arrow or DuckDB{hint}."
         )
     return given
-
-
-def warn_of_dropped(frame: Frame) -> None:
-    """Warn a caller in Python of what does not come back."""
-    if frame.dropped:
-        warnings.warn(not_copied(listed(frame.dropped)), stacklevel=5)
 
 
 def not_copied(names: str) -> str:

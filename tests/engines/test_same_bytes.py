@@ -38,7 +38,7 @@ class TestWithAnIdColumn:
     def texts(cls, release: cv.Release, documents: list[dict[str, Any]]) -> dict[str, str]:
         """The texts by their id, as they are in a table."""
         table = pa.table({"text": [row["text"] for row in documents], "id": [row["id"] for row in documents]})
-        out = cv.privatize_table(table, release, id="id", keep=["id"])
+        out = cv.privatize(table, release, "id", keep=["id"])
         return dict(zip(out["id"].to_pylist(), out["text"].to_pylist(), strict=True))
 
     def test_in_any_shard_at_any_row(
