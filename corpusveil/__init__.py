@@ -39,7 +39,6 @@ _PUBLIC = {
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
     "corpusveil.pipelines.python_calls": (
-        "demo_space",
         "plan",
         "preview",
         "privatize_corpus",

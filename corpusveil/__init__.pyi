@@ -40,7 +40,6 @@ from corpusveil.passages.build import build_store as build_store
 from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
-from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
@@ -133,7 +132,6 @@ __all__ = [
     "build_store",
     "content_weights",
     "count_corpus",
-    "demo_space",
     "evaluate_release",
     "expr",
     "hold_out",

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError
-from corpusveil.pipelines.resolve import mechanism_of, release_of
+from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.sampling.keys import Key
@@ -23,7 +23,6 @@ from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.promises import NO_AUTHOR
-from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil.waiting import waiting
 
 TEXTS = 5
@@ -114,24 +113,23 @@ def _drawn(
     settings: Settings, epsilons: Sequence[float], documents: Documents, sample: pa.Array, key: Key
 ) -> list[Drawn]:
     """Privatize documents at the settings' risk, if they have one, and at each epsilon."""
-    risk, output, budget = None, settings.output, settings.budget
+    output, risk = settings.output, settings.value("budget.risk")
     if settings.store is None:
-        output, budget = OutputSettings(path="-", accept_no_guarantee=True), None
-        if (asked := settings.value("budget.risk")) is not None:
-            risk = epsilon_at(mechanism_of(settings), asked, settings.text.policy())
-    every = [*([] if risk is None else [risk.epsilon]), *epsilons]
-    budget = (budget or BudgetSettings(epsilon=every[0])).model_copy(update={"epsilon": every[0]})
+        output = OutputSettings(path="-", accept_no_guarantee=True)
+        budget = BudgetSettings(risk=risk) if risk is not None else BudgetSettings(epsilon=epsilons[0])
+    else:
+        budget = (settings.budget or BudgetSettings()).model_copy(update={"epsilon": epsilons[0]})
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
     first.refuse(sample)
     doing = "drawing" if settings.store is None else "looking for passages"
     shown: list[Drawn] = []
-    for epsilon in every:
+    for release in ([] if risk is None else [first]) + [first.at(epsilon) for epsilon in epsilons]:
+        epsilon = release.configuration()["budget"]["epsilon"]
         with waiting(f"{doing} at epsilon {epsilon:.4g}"):
-            release = first.at(epsilon)
             texts = release.kernel().apply(documents)[0].to_pylist()
-        law = f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}"
-        read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
-        shown.append(Drawn(epsilon, texts, f"{law}{read}.", release.counted == "piece"))
+        chose = getattr(release, "risk", None)
+        said = [f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}", *([] if chose is None else [chose.sentence()])]
+        shown.append(Drawn(epsilon, texts, f"{'; '.join(said)}.", release.counted == "piece"))
     return shown
 
 

@@ -27,8 +27,7 @@ from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import ended, validated
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, load_space
-from corpusveil.spaces.installed import ENGLISH, SCHEME
+from corpusveil.spaces.installed import ENGLISH
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine
@@ -259,14 +258,3 @@ def _engine(engine: Engine | None) -> Engine:
             raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
-
-
-def demo_space() -> Space:
-    """Return the installed space ``en``: 57,701 words of general English, on which every mechanism works.
-
-    Raises UserError without the package corpusveil-space-en, or if other users may write to the cache folder.
-
-    >>> len(cv.demo_space())
-    57701
-    """
-    return load_space(SCHEME + ENGLISH)

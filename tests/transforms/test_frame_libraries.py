@@ -8,7 +8,6 @@ import decimal
 import io
 import pickle
 import warnings
-from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
@@ -329,17 +328,13 @@ class TestFunctionsOfColumns:
             made = connection.sql("SELECT privatize('t', '1', 'Bread')").fetchall()
         assert made == [tuple(privatize(["Bread"], RELEASE, ["1"], "t"))]
 
-    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self, tmp_path: Path) -> None:
+    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self) -> None:
         """It arrives in the exception of the engine, whose query it ends."""
         with duckdb.connect() as connection:
             for call, refusal in (
                 (lambda: cv.register_sql(object(), RELEASE), ("wrong-setting", "DuckDB")),
                 (lambda: cv.register_sql(connection, None), ("wrong-setting", "release")),
                 (lambda: cv.register_sql(connection, RELEASE, ""), ("wrong-setting", "name")),
-                (
-                    lambda: cv.register_sql(connection, RELEASE, ledger=cv.Ledger(str(tmp_path), cap=1)),
-                    ("wrong-setting", "ledger"),
-                ),
             ):
                 with refused(*refusal):
                     call()
