@@ -50,7 +50,7 @@ class ShardOf(Record):
     file_sha256: Line
 
 
-class Named(Record):
+class NamedPart(Record):
     """A mechanism, or a release in a ledger."""
 
     name: Line
@@ -75,7 +75,7 @@ class Configuration(Record):
     """The part of a release's configuration that is read again."""
 
     space: Line
-    mechanism: Named
+    mechanism: NamedPart
     budget: BudgetOf
     columns: ColumnsOf
     text: dict[str, Any]
@@ -114,7 +114,7 @@ class Manifest(AnyVersion):
     configuration: Configuration
     guarantee: GuaranteeOf
     guarantee_in_words: list[str]
-    spends: Named
+    spends: NamedPart
     risk: RiskField | None = None
     cap: CapOf | None = None
     warning: Line | None = None
