@@ -165,7 +165,7 @@ def space(settings: Settings, watch: Watch) -> Space:
     }  # fmt: skip
     lessons = find_shards(chosen.lessons) if chosen.lessons else []
     teacher = None if chosen.teacher is None else OtherVectors.named(chosen.teacher)
-    with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
+    with lease.hold(files.absolute(output)), said_when_made(output, watch):
         if chosen.lists and size > MANY:
             watch.warn(
                 f"{size:,} words: their order takes time that grows with the square of their number; a vocabulary file "

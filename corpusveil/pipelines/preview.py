@@ -122,7 +122,7 @@ def drawn(
     for epsilon in every:
         with waiting(f"{doing} at epsilon {epsilon:.4g}"):
             release = first.at(epsilon)
-            texts = release.kernel(whole_corpus=True).apply(documents)[0].to_pylist()
+            texts = release.kernel().apply(documents)[0].to_pylist()
         law = f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}"
         read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
         shown.append(Drawn(epsilon, texts, f"{law}{read}.", release.counted == "piece"))

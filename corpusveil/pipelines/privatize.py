@@ -106,10 +106,9 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.warn(f"warning: {rows} dropped; the private records name the first ones.")
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
-    if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
-        copies = "copies, and " if plan.run.release.duplicates == "drop" else ""
+    if counts.dropped:
         documents = several(counts.dropped, "document was", "documents were")
-        watch.warn(f"warning: {documents} left out: {copies}those of units above a cap.")
+        watch.warn(f"warning: {documents} left out: those of units above a cap.")
     if counts.unknown_share > MANY_UNKNOWN:
         watch.warn(
             f"warning: more than {MANY_UNKNOWN:.0%} of the words are not in the space, and were replaced regardless of "

@@ -11,7 +11,7 @@ from typing import IO, Any, cast
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, DataError, SettingError
-from corpusveil.storage import compression, disk, files, formats
+from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
 
@@ -182,7 +182,7 @@ class KeyedReader(compression.CountingReader):
         """Read the rest, and return the digest of the whole file, hexadecimal. Raises WorkError if it has changed."""
         while not self._ended and self.read(compression.CHUNK_BYTES):
             pass
-        if isinstance(raw := getattr(self._file, "raw", None), disk.LocalFile):
+        if (raw := getattr(self._file, "raw", None)) is not None:
             raw.refuse_changed()
         return self._state.hexdigest()
 

@@ -35,8 +35,8 @@ def finishes(place: Place, reference: Reference) -> None:
 
 READS = (
     ("refuse", {"times": 2}), ("refuse", {"status": 500, "code": "InternalError", "times": 1}), ("reset", {"times": 2}),
-    ("cut", {"times": 2}), ("shorten", {"times": 2}), ("empty", {"times": 2}), ("garble", {"times": 2}),
-    ("delay", {"times": 2, "seconds": 0.2}),
+    ("cut", {"times": 2}), ("delay", {"times": 2, "seconds": 0.2}), ("refuse", {"times": 1}), ("cut", {"times": 1}),
+    ("reset", {"times": 1}),
 )  # fmt: skip
 """What goes wrong when a shard is read, two in one run: with the first shard, and with others."""
 BESIDE = (

@@ -217,18 +217,6 @@ def test_a_finder_that_is_not_installed_is_named_with_its_package(monkeypatch: p
             named(name)
 
 
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("presidio", "presidio_analyzer", "presidio-analyzer"), ("T", "ahocorasick_rs", "corpusveil[spans]")],
-)
-def test_a_missing_package_is_named(
-    space: Space, terms: str, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with refused("missing-package", "pip install", package):
-        named(terms if name == "T" else name).make(space)
-
-
 OTHER_FORMS = (
     "jdoe\tx\tJohn Doe", '"Quinn, Ada"', "Quinn;Ada", "Quinn,7", '{"name": "Quinn"}', '["Quinn"]', "name=Quinn",
     "<b>Quinn</b>", "Quinn | Ada", ",Quinn", "Quinn,", "a\tb\tc", "Quinn\x01",

@@ -37,8 +37,6 @@ class _OwnSettings(BaseModel):
     def _that_go_together(self) -> Self:
         for place, sentence in rules.broken(self):
             raise fault(place, sentence, SettingError)
-        for place, sentence in rules.lacking(self):
-            raise fault(place, sentence, SettingError)
         return self
 
     def value(self, place: str) -> Any:
@@ -60,14 +58,6 @@ class _OwnSettings(BaseModel):
         """Return the settings with other values in some sections; they are not checked again."""
         made = {name: getattr(self, name).model_copy(update=values) for name, values in changes.items()}
         return self.model_copy(update=made)
-
-    def with_strategy(self) -> Self:
-        """Return the settings with those of their strategy written out."""
-        changes: dict[str, dict[str, Any]] = {}
-        for place, value in rules.strategy_of(self).items():
-            section, _, name = place.partition(".")
-            changes.setdefault(section, {})[name] = value
-        return self.changed(**changes)
 
     def with_names(self, folder: str = "") -> Self:
         """Return the settings with addresses where they name an installed space.

@@ -15,7 +15,6 @@ from corpusveil.errors import (
     SettingError,
     UserError,
     VersionError,
-    changed_during_run,
     file_in_the_way,
 )
 from corpusveil.ledger.account import AccountPass
@@ -36,14 +35,14 @@ from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.keyed_release import AnyRelease
-from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
+from corpusveil.transforms.release.left_out import OVER, decided, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import differences, named
 from corpusveil.waiting import waiting
 
-DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces")
+SPENDING = "spending"
+_FOLDERS = (OVER, SPENDING, "shards", "progress", "failed", "pieces")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -143,7 +142,7 @@ class Run:
         release, columns = self.release, reads.columns
         is_table = (formats.suffix_of(writes.format) or formats.form_of(shards[0].url)) == ".parquet"
         return ShardJob(
-            release.kernel(whole_corpus=True),
+            release.kernel(),
             reads,
             writes,
             release.digest,
@@ -275,32 +274,24 @@ class _Start:
 
     def tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its page."""
-        for part in (DROPS, OVER):
-            files.remove_folder(self.job.records.address(part))
+        files.remove_folder(self.job.records.address(OVER))
         write_page(self.job.writes.url)
 
     def _prepare(self, held: Lease) -> None:
-        """If requested, find copies to leave out, and enter the spending in the ledger.
+        """If requested, enter the spending in the ledger.
 
         On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
-        columns = job.reads.columns
-        skip_bad = job.reads.on_bad_rows == "drop"
+        columns, skip_bad = job.reads.columns, job.reads.on_bad_rows == "drop"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
                 job = dataclasses.replace(job, drops=drops)
-            elif run.release.duplicates == "drop":
-                folder = Records(job.records.address(DROPS))
-                secret = run.release.key.derive("copies")
-                finding = CopiesPass(columns, folder, job.record_key, skip_bad, secret)
-                drops, seen = find_drops(finding, tasks, self.engine)
-                job = dataclasses.replace(job, drops=drops, seen=seen)
             entries = None
             while spending is not None and entries is None:
                 accounting = AccountPass(
                     spending.reading(columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
-                    account=spending.accounting(run.release.account(columns.text, whole_corpus=True)),
+                    account=spending.accounting(run.release.account(columns.text)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
@@ -312,13 +303,10 @@ class _Start:
                         raise refused from None
                     job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
                     continue
-                for task in tasks:
-                    if job.seen and job.seen[task.record_name] != inputs[task.record_name]:
-                        raise changed_during_run(task.url)
                 job = dataclasses.replace(job, seen=inputs, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
-                for part in ("failed", DROPS, OVER, SPENDING):
+                for part in ("failed", OVER, SPENDING):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise
