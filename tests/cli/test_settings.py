@@ -182,7 +182,7 @@ def test_a_package_adds_a_section_and_a_step_by_entry_points_and_replaces_none_o
     points = "[corpusveil.sections]\n{} = own_upload:Upload\n[corpusveil.flows]\nupload = own_upload:FLOW\n"
     told = {
         'bucket = "b"': "uploaded to b",
-        'bucket = "b"\ncopies = 0': "upload.copies = 0: give a number of at least 1.",
+        'bucket = "b"\ncopies = 0': "upload.copies = 0: input should be greater than or equal to 1.",
         'bucket = "b"\ncopis = 2': "upload.copis: there is no such key; did you mean copies?",
         'bucket = "text"\n[corpus]\ninput = ["x"]': "upload.bucket: this is corpus.text; choose",
     }
