@@ -57,7 +57,7 @@ def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp
     same = write_shard(tmp_path / "same" / "x.jsonl", [{"id": "a", "text": "x"}] * 2)
     for duplicates in ("independent", "same-noise"):
         words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
-        assert ("2 rows have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
+        assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
 
 
 class TestMechanisms:
