@@ -182,15 +182,15 @@ def _failed(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
     """Say an error in one sentence, and return the exit status."""
     if isinstance(error, BrokenPipeError):
         return 1
-    told = error if isinstance(error, CorpusveilError) else _is_no_number(error)
-    if told is None:
+    refusal = error if isinstance(error, CorpusveilError) else _is_no_number(error)
+    if refusal is None:
         return _unexpected(error, debug=debug, arguments=arguments)
     if debug:
         traceback.print_exc()
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()  # announcements come before the error, also if both go into one file
-    print(f"corpusveil: {told} [{told.code}]", file=sys.stderr)
-    return told.exit_status
+    print(f"corpusveil: {refusal} [{refusal.code}]", file=sys.stderr)
+    return refusal.exit_status
 
 
 def _is_no_number(error: Exception) -> SettingError | None:
