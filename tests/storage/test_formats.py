@@ -260,4 +260,3 @@ class TestSplitting:
         data, form = b"".join(map(COMPRESS[codec], parts)), find(f".jsonl.{codec}")
         (batch,) = form.batches(io.BytesIO(data), "x", Columns())
         assert batch.texts.to_pylist() == ["a", "b"]
-        assert form.rows(io.BytesIO(data), "x") == 2

@@ -171,7 +171,6 @@ class Run:
             formats.suffix_of(writes.format),
             writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
-            columns.separator,
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):

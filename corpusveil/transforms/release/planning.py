@@ -32,8 +32,8 @@ from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.parquet import read_table
 from corpusveil.storage.reading import refuse_first, skip
 from corpusveil.storage.records import Shard
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
-from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.storage.rows import BLOCK_ROWS
+from corpusveil.storage.tasks import ShardTask, about_rows, plan
 from corpusveil.text.counts import MANY_UNKNOWN, Counts
 from corpusveil.transforms.release.corpus import Run
 
@@ -142,7 +142,7 @@ def forecast(run: Run) -> Forecast:
         # machine code and tables are loaded before anything is timed
         job.kernel.apply(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""]))
         for number in chosen:
-            task, share = _part(tasks[number], job.reads.columns)
+            task, share = _part(tasks[number])
             began = time.process_time()
             job(task)
             seconds += time.process_time() - began
@@ -168,12 +168,11 @@ def forecast(run: Run) -> Forecast:
     )  # fmt: skip
 
 
-def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
+def _part(task: ShardTask) -> tuple[ShardTask, float]:
     """Return the part of a task that is sampled, and its share of the shard."""
     if task.size <= WHOLE_BYTES:
         return task, 1.0
-    with files.open_read(task.url) as file:
-        rows = formats.find(formats.form_of(task.url)).rows(file, task.url, columns.separator)
+    rows = about_rows(task.url, formats.form_of(task.url))
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 
