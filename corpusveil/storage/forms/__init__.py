@@ -18,14 +18,13 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Codec, Separator
-from corpusveil.errors import DataError, UserError
+from corpusveil.errors import DataError
 from corpusveil.storage import files
 from corpusveil.storage.compression import CHUNK_BYTES, Blocks, chunks
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns
-from corpusveil.storage.values import refuse_unsaid
 
 MOST_LINE_BYTES = 256 << 20
-"""Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
+"""Of one line. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
 hundred kilobytes of gzip can hold a line that fills any memory."""
 
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
@@ -59,14 +58,6 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def too_long(name: str, line: int) -> UserError:
-    """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
-    return DataError(
-        f"{name}, line {line:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read; split "
-        "it, or fetch the file again if it should not have such a line."
-    )
-
-
 def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
     r"""Yield the lines of each chunk, without their ``\n``; a line that spans chunks comes with its last one.
 
@@ -76,7 +67,10 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
     for piece in pieces:
         first, *others = piece.split(b"\n")
         if rest.write(first) and rest.tell() > MOST_LINE_BYTES:
-            raise too_long(name, number)
+            raise DataError(
+                f"{name}, line {number:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is "
+                "read; split it, or fetch the file again if it should not have such a line."
+            )
         if others:
             line, rest = rest.getvalue(), io.BytesIO()
             rest.write(others.pop())
@@ -199,11 +193,6 @@ class Form(abc.ABC):
 
         ``digest`` (hashlib's interface) is fed what ``checksum`` says.
         """
-
-    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
-        """Raise DataError for kept values that the form has no words for."""
-        if self.lacks_nan:
-            refuse_unsaid(columns.keep, kept, name)
 
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
