@@ -205,11 +205,10 @@ def _is_no_number(error: Exception) -> SettingError | None:
     if parameter is None or not hasattr(cause, "errors"):
         return None
     from corpusveil.cli.derived import typed
-    from corpusveil.pipelines.settings.faults import NEEDED
+    from corpusveil.pipelines.settings.faults import lower
 
     (fault, *_) = cause.errors()
-    needed = NEEDED.get(fault["type"])
-    return None if needed is None else SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {needed}.")
+    return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {lower(fault['msg'])}.")
 
 
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:

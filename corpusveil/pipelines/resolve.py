@@ -49,7 +49,6 @@ class Plan:
 
 def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
     """Return the plan of the settings' release; ``make_key``: with a new key if settings name none."""
-    settings = settings.with_strategy()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)
     named = settings.key.test or settings.key.environment is not None or settings.key.path is not None

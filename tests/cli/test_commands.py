@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import stat
 import sys
@@ -12,8 +11,7 @@ import pytest
 import typer
 
 import corpusveil
-from corpusveil.cli.main import ADDED, COMMANDS
-from corpusveil.pipelines.flows import FLOWS
+from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
@@ -44,12 +42,6 @@ def call(ground: Ground, source: Path, tmp_path: Path) -> list[str]:
     return ground.arguments(source, tmp_path / "out")
 
 
-def test_an_option_that_a_new_user_cannot_know_comes_with_a_value() -> None:
-    ended = command("evaluate", "readers", "--epsilon", "1")
-    assert ended.status == 2
-    assert "--space en" in ended.err
-
-
 def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,39 +53,14 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
-def test_a_command_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file whose function has another name than the file, and an entry point that names no function."""
-    monkeypatch.setitem(COMMANDS, "verify", ("options", "A file without such a function."))
-    fails(["verify", "x"], "missing-package", "verify", "function")
-    monkeypatch.setitem(ADDED.entered, "evaluate.study", "no function")
-    fails(["evaluate", "study"], "missing-package", "study", "function")
-
-
-def test_help_of_what_a_flow_writes_does_not_describe_what_others_read() -> None:
-    for flow in FLOWS:
-        if flow.artifact is not None:
-            lines = " ".join(succeeds(flow.name, "--help").out.split())
-            said = lines.partition("--output URL ")[2].partition(" [required]")[0]
-            assert re.fullmatch("[A-Z][a-z -]+: a new folder or URL.", said, re.IGNORECASE), (flow.name, said)
-
-
 def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp_path: Path) -> None:
     same = write_shard(tmp_path / "same" / "x.jsonl", [{"id": "a", "text": "x"}] * 2)
     for duplicates in ("independent", "same-noise"):
         words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
-        assert ("2 rows have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
+        assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
 
 
 class TestMechanisms:
-    def test_are_listed_after_which_to_take_and_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("COLUMNS", "200")
-        text = succeeds("mechanisms").out
-        assert text.startswith("How to choose:\n  ring-geometric")
-        assert set(corpusveil.mechanism_names()) <= set(text.split())
-        text = succeeds("mechanisms", "ring-geometric").out
-        assert "paper:" in text
-        assert "parameters:" in text
-
     @pytest.mark.parametrize("epsilons", [(), (0.5, 7.0)], ids=str)
     def test_say_at_which_epsilon_a_guarantee_is(self, tmp_path: Path, epsilons: tuple[float, ...]) -> None:
         """At those that are named, else at 1: it was that of the table's last one, 50, which the page did not say."""
@@ -230,7 +197,3 @@ class TestWhatIsPrinted:
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
-
-    def test_is_progress_in_lines_where_no_terminal_is(self, call: list[str]) -> None:
-        said = succeeds(*changed(call, "--progress", "lines")).err
-        assert re.fullmatch(r"[a-z ]+: 2 of 2, [\d,]+ tokens.*\n", said)

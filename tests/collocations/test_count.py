@@ -12,23 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from corpusveil.collocations import count, counting_stages, ngrams
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.ngrams import NgramCounter, unpacked
+from corpusveil.collocations.ngrams import NgramCounter
 from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import (
-    SettingError,
     WorkError,
 )
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.text.sentences import sentence_ends
-from corpusveil.text.tokens import Tokenizer
 from tests.calls import Halting, refused
 from tests.collocations.corpora import Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
@@ -162,47 +157,3 @@ class TestWrong:
         (tmp_path / "out" / "ngrams" / "part-00007-of-00008.parquet").write_bytes(b"old")
         count_corpus([str(corpus)], str(tmp_path / "out"), Local())
         assert release_files(tmp_path / "out") == release_files(reference)
-
-    @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])
-    def test_options(self, max_n: int, min_count: int) -> None:
-        with pytest.raises(SettingError):
-            CountOptions(max_n, min_count)
-
-
-@given(st.lists(st.lists(st.text("aAbBéÉİß' .,", max_size=40), max_size=4), max_size=4), st.integers(1, 5))
-def test_any_text_is_counted_as_it_is_tokenised(batches: list[list[str]], max_n: int) -> None:
-    """Words and n-grams of any text, over any batches, agree with a count by hand of the same tokens."""
-    words: dict[str, int] = {}
-    counter = WordCounter()
-    tokenizer = Tokenizer.of_words([])
-    for texts in batches:
-        tokens = tokenizer.tokenize(texts)
-        assert not list(counter.add(tokens))
-        for document in range(len(texts)):
-            for t, text in enumerate(tokens.texts(document), int(tokens.offsets[document])):
-                if tokens.classes[t] == 0:
-                    words[text] = words.get(text, 0) + 1
-    got = counter.take()
-    assert sum(got["count"].to_pylist()) == sum(words.values())
-    vocabulary = got["word"].to_pylist()
-    assert len(vocabulary) == len(set(vocabulary))
-    by_id = Tokenizer.of_words(vocabulary)
-    grams = NgramCounter(len(vocabulary), max_n, 16)
-    expected: dict[tuple[int, ...], int] = {}
-    for texts in batches:
-        tokens = by_id.tokenize(texts)
-        ends = sentence_ends(tokens)
-        assert not list(grams.add(tokens, ends))
-        for document in range(len(texts)):
-            run: list[int] = []
-            for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):
-                run = [*run, int(tokens.ids[t])] if tokens.classes[t] == 0 else []
-                assert not run or run[-1] >= 0
-                for n in range(2, min(len(run), max_n) + 1):
-                    expected[tuple(run[-n:])] = expected.get(tuple(run[-n:]), 0) + 1
-                if ends[t]:
-                    run = []
-    keys, counts = grams.finish()
-    lengths, ids = unpacked(keys, max_n)
-    found = {tuple(row[:n].tolist()): int(c) for row, n, c in zip(ids, lengths, counts, strict=True)}
-    assert found == expected

@@ -102,23 +102,6 @@ def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
 @pytest.mark.slow
 class TestARun:
     @pytest.mark.nightly
-    def test_prints_no_lines_of_java(self, ground: Ground, tmp_path: Path) -> None:
-        log = tmp_path / "log"
-        assert begin(ground, tmp_path, log, "--workers", "1").wait(HANG_SECONDS) == 0
-        said = [line for line in log.read_text().splitlines() if not line.startswith("warning: more than 5%")]
-        assert said == ["starting Spark"]
-
-    @pytest.mark.nightly
-    def test_of_too_little_memory_says_so(self, ground: Ground, tmp_path: Path) -> None:
-        log = tmp_path / "log"
-        given = {"PYSPARK_SUBMIT_ARGS": "--driver-memory 9000000g pyspark-shell"}
-        assert begin(ground, tmp_path, log, "--workers", "1", **given).wait(HANG_SECONDS) == 1
-        said = log.read_text().splitlines()
-        assert any("Could not reserve enough space" in line for line in said), "Java's own words"
-        assert "set spark.driver.memory" in said[-1]
-        assert said[-1].endswith("[work-failed]")
-
-    @pytest.mark.nightly
     def test_waits_for_executors_aloud_and_says_that_its_java_was_killed(self, ground: Ground, tmp_path: Path) -> None:
         log = tmp_path / "log"
         settings = {"executor.memory": "20g", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}

@@ -108,12 +108,6 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
     return held, visible
 
 
-def beyond_what_is_owed(space: Space, base: str, history: list[Any]) -> float:
-    """Return the least by which what the ledger says of an author exceeds what became visible."""
-    held, visible = play(space, base, history)
-    return min(held[number] - cost(space) * len(visible[number]) for number in held)
-
-
 def _stopped(stop_at: int, call: Any) -> bool:
     """Call, and end the process at its ``stop_at``-th write, before or after it in turn; 0 lets it finish."""
     writes = itertools.count(1)

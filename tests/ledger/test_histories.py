@@ -43,13 +43,6 @@ def never_too_low(small: Space, history: list[Any]) -> None:
         assert stopped or spent == pytest.approx(owed, abs=1e-6)
 
 
-@settings(max_examples=12, deadline=None)
-@given(history=HISTORIES)
-@pytest.mark.nightly
-def test_a_day_of_histories(small: Space, history: list[Any]) -> None:
-    never_too_low(small, history)
-
-
 @pytest.mark.nightly
 @settings(max_examples=300, deadline=None)
 @given(history=HISTORIES)

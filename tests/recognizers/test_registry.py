@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpusveil import demo_space, registry
+from corpusveil import load_space, registry
 from corpusveil.recognizers.registry import RECOGNIZERS, kinds, named
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space
@@ -39,7 +39,7 @@ def found(texts: Sequence[str], recognizer: Recognizer) -> list[list[tuple[str, 
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return demo_space()
+    return load_space("en")
 
 
 def scripted(texts: list[str]) -> list[list[tuple[int, int, str]]]:
@@ -215,18 +215,6 @@ def test_a_finder_that_is_not_installed_is_named_with_its_package(monkeypatch: p
     for name in ("rules", "names", "presidio"):
         with refused("missing-package", name, "pip install 'corpusveil[spans]'"):
             named(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("presidio", "presidio_analyzer", "presidio-analyzer"), ("T", "ahocorasick_rs", "corpusveil[spans]")],
-)
-def test_a_missing_package_is_named(
-    space: Space, terms: str, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with refused("missing-package", "pip install", package):
-        named(terms if name == "T" else name).make(space)
 
 
 OTHER_FORMS = (

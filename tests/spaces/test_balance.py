@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.spaces.balance import balanced
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 
@@ -60,10 +59,3 @@ def test_the_coordinate_is_the_formula() -> None:
     np.testing.assert_allclose(space.vectors[:, -1], 0.7 * s * (logs - logs.mean()), rtol=1e-5, atol=1e-6)
     assert space.info["made"]["balance"] == 0.7
     assert space.info["made"]["scales"] == pytest.approx([s])
-
-
-def test_words_left_out_do_not_weigh() -> None:
-    kept = embedding().words[:50]
-    space = build_space(embedding(), counts=COUNTS, balance=1, only=kept)
-    alone = Vectors(kept, embedding().vectors[:50], "toy0")
-    np.testing.assert_array_equal(space.vectors, balanced(alone, COUNTS[:50], 1.0)[0].vectors)

@@ -10,10 +10,10 @@ import pytest
 
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.build import build_space
-from corpusveil.spaces.grammar import ENOUGH, Neighbors, usage
+from corpusveil.spaces.grammar import Neighbors
 from corpusveil.spaces.public_counts import read_counts, read_neighbors
 from corpusveil.spaces.vectors import Vectors
-from tests.calls import fails, refused, succeeds
+from tests.calls import fails, succeeds
 
 CLASSES, EACH = 4, 60
 WORDS = [f"{'nvap'[number % CLASSES]}{number // CLASSES}" for number in range(CLASSES * EACH)]
@@ -60,16 +60,6 @@ def test_neighbors_on_the_list_are_used_alike_and_vectors_are_unchanged(neighbor
     )
 
 
-def test_usage_of_a_rare_word_is_predicted_from_its_meaning(neighbors: Neighbors) -> None:
-    """Words without pairs: their use is that of words of like meaning, here of no class, and of length 1."""
-    rare = neighbors.of(WORDS, [*WORDS, "unseen"])
-    meaning = np.concatenate([VECTORS, VECTORS[:1]]).astype(np.float64)
-    meaning /= np.linalg.norm(meaning, axis=1, keepdims=True)
-    sigma = usage(meaning, rare)
-    assert np.allclose(np.linalg.norm(sigma, axis=1), 1, atol=1e-6)
-    assert neighbors.pairs.min() < ENOUGH + 100
-
-
 def test_the_command_uses_pairs_where_counts_have_them(counts: Path, tmp_path: Path) -> None:
     """And a call with another grammar is another space."""
     np.savez(tmp_path / "v.npz", vocab=np.array(WORDS), vectors=VECTORS)
@@ -78,11 +68,3 @@ def test_the_command_uses_pairs_where_counts_have_them(counts: Path, tmp_path: P
     assert json.loads((tmp_path / "space/_artifact.json").read_bytes())["made"]["grammar"] == 1.0
     fails((*call, "--grammar", 0.5), "unusable-address", "another artifact is saved here")
     fails((*call, "--grammar", 2000), "wrong-setting", "grammar")
-
-
-def test_a_grammar_that_has_no_effect_is_refused(neighbors: Neighbors) -> None:
-    vectors = Vectors(WORDS, VECTORS)
-    few = Neighbors(neighbors.words, neighbors.width, neighbors.rows[:9], neighbors.columns[:9], neighbors.counts[:9])
-    with refused("wrong-setting", "grammar 1 has no effect"):
-        build_space(vectors, neighbors=few, grammar=1.0)
-    assert build_space(vectors, neighbors=few) == build_space(vectors)

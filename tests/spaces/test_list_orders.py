@@ -1,15 +1,22 @@
-"""The greedy order is Algorithm 1 exactly, however hard float32 is on the numbers."""
+"""The greedy order is Algorithm 1 exactly, and nominations leave out no word that is nearer than their floor.
+
+However hard float32 is on the numbers.
+"""
 
 from __future__ import annotations
 
 import functools
 
 import numpy as np
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
+import numpy.typing as npt
+import pytest
 
+from corpusveil.search import neighbors, slices
+from corpusveil.search.nearest_words import NearestSearch
+from corpusveil.search.neighbors import nominate
 from corpusveil.spaces.list_orders import greedy_orders
+
+Floats = npt.NDArray[np.float32]
 
 
 def brute_force(vectors: np.ndarray, start: int) -> np.ndarray:
@@ -50,15 +57,31 @@ def cases() -> dict[str, np.ndarray]:
     }
 
 
-@settings(max_examples=80, deadline=None)
-@given(
-    hnp.arrays(
-        np.float32,
-        st.tuples(st.integers(1, 40), st.integers(1, 5)),
-        elements=st.one_of(st.integers(-3, 3).map(float), st.floats(allow_nan=False, allow_infinity=False, width=32)),
-    ),
-    st.data(),
-)
-def test_any_small_input_gives_the_brute_force_tour(vectors: np.ndarray, data: st.DataObject) -> None:
-    start = data.draw(st.integers(0, len(vectors) - 1))
-    np.testing.assert_array_equal(greedy_orders(vectors, [start])[0], brute_force(vectors, start))
+def wrong_floors(vectors: Floats) -> int:
+    """Count the words with a floor above the squared distance to a word that they do not nominate."""
+    found = nominate(vectors, 8)
+    assert (np.diff(np.sort(found.rows, axis=1)) > 0).all(), "a word is nominated twice"
+    points = vectors.astype(np.float64)
+    count = 0
+    for i in range(0, len(points), 7):
+        squared = ((points - points[i]) ** 2).sum(axis=1)
+        squared[found.rows[i]] = np.inf
+        count += squared.min() * (1 + 1e-13) < found.floors[i]
+    return count
+
+
+@pytest.mark.parametrize("name", cases())
+def test_blocks_and_threads_change_neither_floors_nor_tour(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = cases()[name].astype(np.float32)
+    monkeypatch.setattr(neighbors, "TILE_ROWS", 130)
+    monkeypatch.setattr(slices, "_threads", lambda: 3)
+    assert wrong_floors(vectors) == 0
+    assert np.array_equal(greedy_orders(vectors, [3])[0], brute_force(vectors, 3))
+
+
+def test_floors_of_fewer_words_than_were_compared_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Control: a search that leaves a word out nominates others, whose floors are too high."""
+    vectors = cases()["gaussian"].astype(np.float32)
+    several = NearestSearch.several
+    monkeypatch.setattr(NearestSearch, "several", lambda self, points, k: several(self, points, k + 1)[:, 1:])
+    assert wrong_floors(vectors) > 0

@@ -6,14 +6,10 @@ import gzip
 from pathlib import Path
 from typing import Any
 
-import fsspec
 import numpy as np
 import pytest
 import zstandard
 from gensim.models import KeyedVectors
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 
 from corpusveil.errors import DataError, UserError
 from corpusveil.spaces.vectors import Vectors, read_vectors
@@ -41,21 +37,6 @@ def test_text_is_read_exactly_with_and_without_header_and_gzip(tmp_path: Path, h
     vectors = read_vectors(str(path))
     same(vectors)
     assert vectors.source == path.name
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    hnp.arrays(
-        np.float32,
-        st.tuples(st.integers(2, 12), st.integers(2, 6)),
-        elements=st.floats(allow_nan=False, allow_infinity=False, width=32),
-    )
-)
-def test_any_float32_survives_text_bit_for_bit(matrix: np.ndarray) -> None:
-    with fsspec.open("memory://vectors-test/any.txt", "wb") as file:
-        file.write(lines([f"w{i}" for i in range(len(matrix))], matrix).encode())
-    read = read_vectors("memory://vectors-test/any.txt").vectors
-    np.testing.assert_array_equal(read.view(np.uint32), matrix.view(np.uint32))
 
 
 @pytest.mark.parametrize("many", [0, 700])

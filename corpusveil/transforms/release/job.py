@@ -47,7 +47,7 @@ class ShardJob(Work[Shard]):
     seen: Mapping[str, str] | None = None
     """The input digest of each task, by its record's name, if a pass before the work read it; otherwise None."""
     drops: Drops | None = None
-    """Which rows are left out as copies of others."""
+    """Which rows are left out, of units above a cap."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
     kept_types: Sequence[str] = ()

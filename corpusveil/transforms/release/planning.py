@@ -135,7 +135,7 @@ def forecast(run: Run) -> Forecast:
         secret = bytes(32)  # of a ledger that there is not; none is made
         with contextlib.suppress(MissingError):
             secret = secret if spending is None else EntryStore.existing(spending.ledger).secret
-        account = asked.with_secret(release.account(columns.text, whole_corpus=True), secret)
+        account = asked.with_secret(release.account(columns.text), secret)
         noting = AccountPass(
             asked.reading(columns), records, job.record_key, run.reads.on_bad_rows == "drop", account=account,
             corpus=job.corpus,
