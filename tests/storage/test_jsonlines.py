@@ -77,7 +77,6 @@ class TestUnusualInput:
             for form, file in ((JSON_LINES, data), (JSON_LINES_GZIP, gzip.compress(data))):
                 batches = form.batches(io.BytesIO(file), "x", Columns())
                 assert [text for batch in batches for text in batch.texts.to_pylist()] == texts, data
-                assert form.rows(io.BytesIO(file), "x") == len(texts), data
 
     def test_another_text_column_keeps_its_name(self, ground: Ground, tmp_path: Path) -> None:
         (tmp_path / "one.json").write_bytes(b'{"text": "kept out", "re\\"view": "bababa bababa"}\n')

@@ -91,7 +91,6 @@ class TestAByteOrderMark:
             file = gzip.compress(data) if codec else data
             batches = form.batches(io.BytesIO(file), f"a{suffix}", Columns())
             assert [text for batch in batches for text in batch.texts.to_pylist()] == ["ba de", "lo"]
-            assert form.rows(io.BytesIO(file), f"a{suffix}") == 2
 
     def test_alone_is_no_row(self) -> None:
         assert list(split(iter([BOM]), "a.txt")) == []
