@@ -49,7 +49,7 @@ def cores_shared_by(workers: int) -> Iterator[None]:
 
 @contextlib.contextmanager
 def ended_later() -> Iterator[None]:
-    """Let a signal that ends this process wait for the end of the block, or what has just been started would outlive it.
+    """Let a signal that ends this process wait for the end of the block, or what just started would outlive it.
 
     Afterwards the handlers are as before. Spark sets its own, which calls Java, perhaps amid another such call.
     """
