@@ -18,7 +18,6 @@ from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
-from corpusveil.errors import SettingError
 from corpusveil.passages.build import build_store
 from corpusveil.passages.encoder import OtherVectors
 from corpusveil.passages.store import Store
@@ -39,7 +38,6 @@ from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text import languages
-from corpusveil.text.tokens import Tokenizer, string_buffers
 from corpusveil.waiting import reached, waiting
 
 SHOWN = 10
@@ -58,7 +56,8 @@ def said_when_made(output: str, watch: Watch) -> Iterator[None]:
 
 def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Count the n-grams of the corpus; return the description of the counts."""
-    flow, output = _of(settings), _place(settings, "counts")
+    flow = _of(settings)
+    output = needed(flow.counts, "collocations.counts")
     began = time.monotonic()
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
     engine = settings.engine.make()
@@ -77,14 +76,15 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def score(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Score the counts; return the description of the collocation table."""
-    flow, output = _of(settings), _place(settings, "table")
+    flow = _of(settings)
+    counts, output = needed(flow.counts, "collocations.counts"), needed(flow.table, "collocations.table")
     began = time.monotonic()
-    spoken = read_artifact(files.absolute(_place(settings, "counts")), "counts").get("language")
+    spoken = read_artifact(files.absolute(counts), "counts").get("language")
     connectors = connector_words(flow.connectors, spoken)
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
     engine = settings.engine.make()
     with said_when_made(output, watch):
-        made = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
+        made = score_counts(counts, output, engine, scoring, watch=watch.stage)
     numbers = ", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items())
     watch.say(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
@@ -95,7 +95,8 @@ def score(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Tokenize the corpus; return the description of the tokens."""
-    flow, output = _of(settings), _place(settings, "tokens")
+    flow = _of(settings)
+    output = needed(flow.tokens, "collocations.tokens")
     began = time.monotonic()
     engine = settings.engine.make()
     with said_when_made(output, watch):
@@ -114,7 +115,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
     chosen = needed(settings.embeddings, "embeddings")
-    tokens, output = _place(settings, "tokens"), chosen.vectors
+    tokens, output = needed(_of(settings).tokens, "collocations.tokens"), chosen.vectors
     training = Training(
         dimensions=chosen.dimensions, window=chosen.window, epochs=chosen.epochs, min_count=chosen.min_count,
         workers=chosen.threads,
@@ -214,27 +215,11 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
         watch.say(f"{joined:,} words are collocations, which the tokenizers gst and mst look up.")
-    unreachable = len(built) - _reachable(built) - joined
-    if unreachable:
-        watch.say(
-            f"{unreachable:,} words never match the input, since the tokenizer does not produce them (capitals, "
-            "punctuation inside, or numbers). They can still be drawn as replacements."
-        )
     if built.counts is None:
         watch.say(
             "No public counts: 'resample' will draw all words with equal probability. Build the space with public "
             "counts to change that."
         )
-
-
-def _reachable(built: Space) -> int:
-    """Return the number of words that the tokenizer can produce: those that are one lower-case word token."""
-    words = built.vocabulary.words
-    tokenizer = Tokenizer.of_words(words, built.hyphens or "split", built.language)
-    tokens = tokenizer.tokens(*string_buffers(pa.array(words, pa.large_string())))
-    single = tokens.offsets[1:] - tokens.offsets[:-1] == 1
-    first = tokens.offsets[:-1][single]
-    return int((tokens.ids[first] == [number for number, is_single in enumerate(single) if is_single]).sum())
 
 
 def store(settings: Settings, watch: Watch) -> Store:
@@ -266,10 +251,3 @@ def _of(settings: Settings) -> CollocationsSettings:
 
 def _language(flow: CollocationsSettings) -> str | None:
     return None if flow.language is None else languages.code_of(flow.language)
-
-
-def _place(settings: Settings, name: str) -> str:
-    place = getattr(_of(settings), name)
-    if place is None:
-        raise SettingError(f"collocations.{name}: this setting is missing; add it.")
-    return str(place)

@@ -45,7 +45,7 @@ class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its window, timestamp and pane stay.
 
     Other fields come back only if ``keep`` names them, in the clear: strings, numbers, dates and times. A document is a
-    mapping, a ``beam.Row``, a NamedTuple or a dataclass; one that loses fields becomes a mapping or a ``beam.Row``.
+    mapping, which comes back as one, or a ``beam.Row``, NamedTuple or dataclass, which comes back as a ``beam.Row``.
     ``id`` names the field that identifies a document (a string or an integer).
     Two elements with the same id and text get the same output, in any bundle, window or run under the same release.
 
@@ -119,10 +119,9 @@ class PrivatizeDocuments(beam.PTransform):
         """Return the type of the documents that come out, and warn of the fields that do not."""
         there = _named(kind)
         gone = [name for name in there if name not in self._kept.named]
-        if there and not gone:
-            return kind
-        what = listed(gone) if gone else f"fields other than {listed(self._kept.named)}"
-        warnings.warn(not_copied(what), stacklevel=5)
+        if gone or not there:
+            what = listed(gone) if gone else f"fields other than {listed(self._kept.named)}"
+            warnings.warn(not_copied(what), stacklevel=5)
         return RowTypeConstraint.from_fields([(name, there[name]) for name in self._kept.named]) if there else Any
 
     def _refuse(self, documents: Any) -> None:
@@ -181,10 +180,11 @@ class _Batch:
     def field(self, name: str) -> list[Any]:
         return [_field(document, name) for document in self.documents]
 
-    def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
-        """Return the documents with other texts, and of other fields those that are kept."""
-        made = [_with(document, self.text, value) for document, value in zip(self.documents, private, strict=True)]
-        return [_only(document, kept.named) for document in made]
+    def with_texts(self, private: list[Any], kept: Columns) -> Iterator[Any]:
+        """Yield the documents with other texts, and of other fields those that are kept."""
+        for document, text in zip(self.documents, private, strict=True):
+            made = {name: text if name == self.text else _kept(document, name) for name in kept.named}
+            yield made if isinstance(document, Mapping) else beam.Row(**made)
 
 
 class _InBatches(beam.DoFn):
@@ -287,20 +287,3 @@ def _named(kind: Any) -> dict[str, Any]:
     """Return the fields of a collection with a schema, and their types; none for any other."""
     row = kind if isinstance(kind, RowTypeConstraint) else RowTypeConstraint.from_user_type(kind)
     return {} if row is None else dict(row._fields)
-
-
-def _only(document: Any, names: Sequence[str]) -> Any:
-    """Return a document with these fields alone: a document as it is, if it has no others."""
-    some = {name: _kept(document, name) for name in names}
-    if len(some) == len(_fields(document)):
-        return document
-    return some if isinstance(document, Mapping) else beam.Row(**some)
-
-
-def _with(document: Any, name: str, text: Any) -> Any:
-    if isinstance(document, Mapping):
-        return {**document, name: text}
-    if isinstance(document, beam.Row):
-        return beam.Row(**{**document.as_dict(), name: text})
-    replace: Callable[..., Any] | None = getattr(document, "_replace", None)
-    return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})

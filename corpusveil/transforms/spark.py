@@ -14,9 +14,7 @@ from corpusveil.errors import (
     SettingError,
     UserError,
     VersionError,
-    column_twice,
     listed,
-    no_column,
     sentences_in,
 )
 from corpusveil.kernel.transform import Transform
@@ -26,7 +24,7 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import not_kept
-from corpusveil.transforms.frames import Kept, not_copied, stays_of
+from corpusveil.transforms.frames import Kept, not_copied, place_of, stays_of
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
@@ -93,11 +91,8 @@ def privatize_frame(
     units = () if spending is None else spending.columns
     wanted = Columns.of(text, None, keep)
     stays, dropped = stays_of(schema.names, wanted)
-    if twice := [name for name in schema.names if schema.names.count(name) > 1]:
-        raise column_twice(twice[0])
-    for name in dict.fromkeys((text, id, *units)):
-        if name not in schema.names:
-            raise no_column(name, schema.names)
+    for name in (id, *units):
+        place_of(schema.names, name)
     kind = schema[text].dataType.simpleString()
     if kind != "string" and not kind.startswith("string collate "):
         raise DataError(f"{text}: this column is of type {kind}; cast it to string first.")

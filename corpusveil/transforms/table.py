@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
+import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
 from corpusveil.errors import (
     DataError,
     SettingError,
+    listed,
     of_other_type,
 )
 from corpusveil.kernel.transform import Transform
@@ -25,15 +27,15 @@ from corpusveil.transforms.frames import (
     frame_of,
     is_text,
     large_strings,
+    not_copied,
     require_text,
-    warn_of_dropped,
 )
 from corpusveil.transforms.identities import (
     Ids,
     column_values,
     identities_of,
     identities_of_documents,
-    warn_of_repeated,
+    repeated,
 )
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 from corpusveil.waiting import reached, waiting
@@ -48,26 +50,8 @@ UnitValues: TypeAlias = str | Sequence[str] | Mapping[str, Any]
 """The units of a ledger: the name of a column or ``content``, several, or columns or values by name."""
 
 
-@overload  # for type checkers, which require ids
-def privatize(texts: T, release: AnyRelease, ids: Ids, text: str = ..., *, keep: Kept = ...) -> T: ...
-
-
-@overload
 def privatize(
     texts: T,
-    release: AnyRelease,
-    ids: Ids,
-    text: str = ...,
-    *,
-    keep: Kept = ...,
-    ledger: Ledger,
-    unit: UnitValues | None = ...,
-    corpus: str | None = ...,
-) -> T: ...
-
-
-def privatize(
-    texts: Any,
     release: AnyRelease,
     ids: Ids | None = None,
     text: str = "text",
@@ -76,7 +60,7 @@ def privatize(
     ledger: Ledger | None = None,
     unit: UnitValues | None = None,
     corpus: str | None = None,
-) -> Any:
+) -> T:
     """Privatize texts, and return them as the type that was given.
 
     ``texts``: a list or tuple of strings; a Series or DataFrame of pandas or Polars; an Array, ChunkedArray,
@@ -108,32 +92,7 @@ def privatize(
         _require_order(texts, column, what)
     names, values = _units(unit, frame)
     require_release(release)
-    return _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)
-
-
-def privatize_table(
-    table: T, release: AnyRelease, text: str = "text", id: str | None = None, ids: Ids | None = None, *,
-    keep: Kept = (),
-) -> T:  # fmt: skip
-    """Privatize the column ``text`` of an Arrow table, record batch or frame, and return the same type.
-
-    ``id`` names the column that identifies documents; or give ``ids`` as in ``privatize``, whose other arguments and
-    errors these are. A column of any string type, also a dictionary, keeps its type and its nulls.
-
-    >>> import pyarrow as pa
-    >>> table = pa.table({"id": ["r-1"], "text": ["The river was cold."], "stars": [4]})
-    >>> cv.privatize_table(table, release, id="id", keep=["stars"]).column_names
-    ['text', 'stars']
-    """
-    if id is not None and ids is not None:
-        raise SettingError("id names a column and ids gives the ids; pass only one.")
-    frame = frame_of(table, text, keep)
-    if frame.column is None:
-        raise SettingError(
-            f"privatize_table takes a table or frame, and a value of type {type(table).__name__} has no columns; use "
-            "cv.privatize."
-        )
-    private: T = _privatized(frame, require_release(release), ids if id is None else id, text, None, {})
+    private: T = _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)
     return private
 
 
@@ -175,14 +134,16 @@ def _privatized(
 
     units = () if spending is None else spending.columns
     documents = documents_in(frame, ids, text, units, values)
-    warn_of_repeated([identity for part in documents for identity in part.identities])
+    if said := repeated([identity for part in documents for identity in part.identities]):
+        warnings.warn(f"ids: {said}", stacklevel=4)
     if spending is not None:
         for some in (part.with_text() for part in documents):  # before there is a ledger
             for unit in (unit for unit in spending.units if unit.column is not None):
                 texts_of(some.values[str(unit.column)], unit, some.rows, some.place)
         account = spending.accounting(release.account(text))
         reserve_table(spending, account, map(account.rows, documents))
-    warn_of_dropped(frame)
+    if frame.dropped:
+        warnings.warn(not_copied(listed(frame.dropped)), stacklevel=4)
     parts: list[pa.Array] = []
     for number, some in enumerate(documents, 1):
         parts += privatized_parts(kernel, some, frame.texts.type)

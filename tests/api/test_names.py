@@ -33,7 +33,7 @@ metadata.entry_points = lambda **of: [p for p in of_all(**of) if "evaluate" not 
 import corpusveil as cv
 from corpusveil.cli.main import run
 assert "evaluate_release" not in dir(cv) and "TruncatedGumbel" not in dir(cv) and "SanText" in dir(cv)
-space = cv.demo_space()
+space = cv.load_space("en")
 made = [lambda name=name: cv.mechanism(name, space) for name in ("truncated-gumbel", "tight-exponential")]
 for call in (lambda: cv.evaluate_release, lambda: cv.reader_ladder, *made):
     try:

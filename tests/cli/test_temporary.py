@@ -15,7 +15,7 @@ from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 LEAVES = """
 import sys, tempfile
 import corpusveil.cli.main
-def run(arguments):
+def run(arguments, signals):
     tempfile.mkdtemp(prefix="pymp-")
     print(tempfile.gettempdir(), flush=True)
     if arguments == ["wait"]:

@@ -80,7 +80,7 @@ class TestHyphens:
             ["train", "--tokens", f"{t}/tokens", "--dimensions", "4", "--min-count", "1", "--output", f"{t}/vectors"],
             ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/counts", "--output", f"{t}/space"],
         ):
-            assert "never match the input" not in succeeds(*command, *quiet).out
+            succeeds(*command, *quiet)
         space, collocations = load_space(f"{t}/space"), load_collocations(f"{t}/table")
         assert "long-term_plan" in space.vocabulary
         assert (space.hyphens, collocations.hyphens) == ("join", "join")

@@ -55,7 +55,7 @@ def compressed() -> Iterator[Hostile]:
         flipped = bytearray(whole)
         flipped[len(whole) // 2] ^= 0x55
         checksum = whole[:-1] + bytes([whole[-1] ^ 1])
-        other = "this is no gzip file" if codec == "gz" else unsound
+        other = "this gzip file is damaged" if codec == "gz" else unsound
         for name, damaged, said in (
             ("the last byte missing", whole[:-1], cut),
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
@@ -63,7 +63,7 @@ def compressed() -> Iterator[Hostile]:
             (
                 "another compression",
                 packed(data, "zst" if codec == "gz" else "gz"),
-                unsound if codec == "zst" else "is no gzip",
+                other,
             ),
             ("rubbish after it", whole + SECRET * 3, unsound),
             ("a wrong byte in the middle", bytes(flipped), ""),
@@ -215,7 +215,8 @@ def whole_files() -> Iterator[Hostile]:
         ("x.jsonl", packed(lines, "gz"), "name in .gz"), ("x.csv", packed(lines, "zst"), "name in .zst"),
         ("x.txt", parquet_of({"text": [UNKNOWN]}), "Parquet"), ("x.txt", b"%PDF-1.7\n" + SECRET, "PDF"),
         ("x.txt", b"{\\rtf1 " + SECRET, "RTF"), ("x.txt", SECRET + b"\r" + SECRET, "carriage return"),
-        ("x.txt.gz", packed(SECRET + b"\r" + SECRET + b"\n", "gz"), "tr "), ("x.jsonl.gz", lines, "is no gzip file"),
+        ("x.txt.gz", packed(SECRET + b"\r" + SECRET + b"\n", "gz"), "tr "),
+        ("x.jsonl.gz", lines, "this gzip file is damaged"),
         ("x.txt", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ):  # fmt: skip
         yield Hostile("another file", name, data, said)

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpusveil import demo_space, registry
+from corpusveil import load_space, registry
 from corpusveil.recognizers.registry import RECOGNIZERS, named
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space
@@ -39,7 +39,7 @@ def found(texts: Sequence[str], recognizer: Recognizer) -> list[list[tuple[str, 
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return demo_space()
+    return load_space("en")
 
 
 def scripted(texts: list[str]) -> list[list[tuple[int, int, str]]]:

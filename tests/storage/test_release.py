@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import datetime as dt
 import hashlib
 import json
@@ -22,7 +23,7 @@ from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
-from corpusveil.storage.corpus import WORDS
+from corpusveil.storage.corpus import MAY_DIFFER, WORDS, CorpusIn, CorpusOut
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
 from corpusveil.transforms.release.corpus import privatize_corpus
@@ -259,6 +260,12 @@ def test_another_run_into_the_same_output_is_refused(
             privatize_corpus(make_release(ground.space), [str(source)], str(there), Local())
     record.write_text(json.dumps(run), encoding="utf-8")
     assert release_files(there) == before
+
+
+def test_a_further_setting_is_claimed_or_may_differ() -> None:
+    """A run that was resumed at another gzip level was accepted: one more list had to be known of."""
+    settings = {each.name for kind in (CorpusIn, CorpusOut) for each in dataclasses.fields(kind)}
+    assert settings == {*WORDS, *MAY_DIFFER} - {"release", "key", "ledger"}
 
 
 class Meeting:

@@ -131,20 +131,6 @@ class TestCsv:
         fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "wrong-setting")
 
 
-def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path: Path) -> None:
-    """As Hive and Spark write them: refused where they are named, and otherwise named as not copied."""
-    for suffix in (".jsonl", ".parquet"):
-        source = tmp_path / suffix[1:]
-        write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
-        for option in ("--keep", "--id"):
-            fails(ground.arguments(source, tmp_path / f"o{suffix}", option, "day"), "wrong-setting", "day")
-        ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
-        assert "not copied: note, day, lang" in ended.out
-        write(source / "lang=en" / "id=1" / f"x{suffix}", DOCUMENTS)
-        ended = succeeds(*ground.arguments(source, tmp_path / f"p{suffix}", "--keep", "id"))
-        assert "not copied: note, day, lang" in ended.out
-
-
 def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path: Path) -> None:
     """Otherwise nothing would read the release as one table; how Arrow holds strings is no difference."""
     kinds = {"a": pa.string(), "b": pa.large_string(), "c": pa.dictionary(pa.int8(), pa.string()), "d": pa.int64()}

@@ -7,7 +7,6 @@ import decimal
 import io
 import pickle
 import warnings
-from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
@@ -20,7 +19,7 @@ import pyarrow.compute as pc
 import pytest
 
 import corpusveil as cv
-from corpusveil.transforms.table import privatize, privatize_table
+from corpusveil.transforms.table import privatize
 from tests.calls import refused
 from tests.passages.stores import passage_release
 from tests.transforms.test_frames import RELEASE, WORDS
@@ -32,7 +31,7 @@ MANY = [None if n % 4 == 3 else " ".join(WORDS[n : n + 12]) for n in range(COUNT
 @pytest.fixture(scope="module")
 def expected() -> list[str | None]:
     table = pa.table({"id": list(range(COUNT)), "text": pa.array(MANY, pa.string())})
-    out: list[str | None] = privatize_table(table, RELEASE, id="id").column("text").to_pylist()
+    out: list[str | None] = privatize(table, RELEASE, "id").column("text").to_pylist()
     return out
 
 
@@ -54,12 +53,11 @@ class TestPandas:
             index=index,
         )
         before, keep = frame.copy(deep=True), ["id", "stars", "share", "at", "day"]
-        calls = cv.privatize(frame, RELEASE, "id", keep=keep), privatize_table(frame, RELEASE, id="id", keep=keep)
-        for out in calls:
-            assert type(out) is pd.DataFrame
-            assert [None if pd.isna(text) else text for text in out["text"]] == expected
-            pd.testing.assert_frame_equal(out.drop(columns="text"), frame.drop(columns=["text", 7]))
-            assert out["text"].dtype == kind
+        out = privatize(frame, RELEASE, "id", keep=keep)
+        assert type(out) is pd.DataFrame
+        assert [None if pd.isna(text) else text for text in out["text"]] == expected
+        pd.testing.assert_frame_equal(out.drop(columns="text"), frame.drop(columns=["text", 7]))
+        assert out["text"].dtype == kind
         pd.testing.assert_frame_equal(frame, before)
 
     def test_a_series_comes_back_as_one(self, expected: list[str | None]) -> None:
@@ -278,7 +276,7 @@ class TestFunctionsOfColumns:
         """In several threads and batches, under a filter, and for other kinds of ids and text."""
         for release, count in ((RELEASE, 5000), (passage_release(), 300)):
             rows = self.ROWS.slice(0, count)
-            expected = privatize_table(rows, release, "review", "id", keep="id")
+            expected = privatize(rows, release, "id", "review", keep="id")
             with duckdb.connect(config={"threads": 2}) as connection:
                 cv.register_sql(connection, release)
                 connection.register("reviews", rows)
@@ -308,17 +306,13 @@ class TestFunctionsOfColumns:
             with refused("wrong-setting", *wrong):
                 cv.expr(RELEASE, **wrong)
 
-    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self, tmp_path: Path) -> None:
+    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self) -> None:
         """It arrives in the exception of the engine, whose query it ends."""
         with duckdb.connect() as connection:
             for call, refusal in (
                 (lambda: cv.register_sql(object(), RELEASE), ("wrong-setting", "DuckDB")),
                 (lambda: cv.register_sql(connection, None), ("wrong-setting", "release")),
                 (lambda: cv.register_sql(connection, RELEASE, ""), ("wrong-setting", "name")),
-                (
-                    lambda: cv.register_sql(connection, RELEASE, ledger=cv.Ledger(str(tmp_path), cap=1)),
-                    ("wrong-setting", "ledger"),
-                ),
             ):
                 with refused(*refusal):
                     call()

@@ -62,7 +62,7 @@ def document(number: int) -> dict[str, Any]:
 def expected() -> dict[int, str]:
     """What the same documents are in an Arrow table."""
     table = pa.table({"key": list(range(COUNT)), "text": TEXTS})
-    return dict(enumerate(cv.privatize_table(table, RELEASE, id="key").column("text").to_pylist()))
+    return dict(enumerate(cv.privatize(table, RELEASE, "key").column("text").to_pylist()))
 
 
 class Where(beam.DoFn):
@@ -115,15 +115,14 @@ def test_windows_and_timestamps_stay_whatever_the_size_of_a_batch(
 
 
 @pytest.mark.parametrize("kind", [Review, Post], ids=["named tuple", "dataclass"])
-def test_objects_stay_of_their_type(kind: Callable[..., Any], expected: dict[int, str]) -> None:
+def test_objects_come_back_as_rows(kind: Callable[..., Any], expected: dict[int, str]) -> None:
     """A collection with a schema keeps it, so that Select still finds fields; null texts stay."""
     given = [kind(**document(number)) for number in range(10)] + [kind(10, 1, None)]
     wanted = [(n, n % 5, expected[n]) for n in range(10)] + [(10, 1, None)]
     with beam.Pipeline("FnApiRunner") as pipeline:
         before = pipeline | beam.Create(given).with_output_types(kind)
         after = before | PrivatizeDocuments(RELEASE, id="key", keep=KEPT)
-        assert kind is Post or after.element_type == before.element_type
-        typed = after | beam.Filter(lambda row: type(row) is kind)
+        typed = after | beam.Filter(lambda row: type(row) is beam.Row)
         assert_that(typed | beam.Select("key", "stars", "text") | beam.Map(tuple), equal_to(wanted))
 
 

@@ -104,7 +104,7 @@ PLACE: Any = "spaces/glove"
         (lambda: cv.read_vectors(None), ("wrong-setting", "NoneType")),  # type: ignore[arg-type]
         (lambda: cv.Key(PLACE), ("wrong-setting", "Key", "str", "Key.load")),
         (lambda: cv.privatize(["a"], BASE["mechanism"], ["a"]), ("wrong-setting", "release", "cv.Release")),
-        (lambda: cv.privatize_table(TABLE, BASE["mechanism"], ids=["a"]), ("wrong-setting", "release", "cv.Release")),
+        (lambda: cv.privatize(TABLE, BASE["mechanism"], ["a"]), ("wrong-setting", "release", "cv.Release")),
         (lambda: privatize_frame(pd.DataFrame({"text": ["a"]}), release(), id="id"), ("wrong-setting", "cv.privatize")),
         (lambda: PrivatizeDocuments(BASE["mechanism"], id="id"), ("wrong-setting", "RingGeometric")),
     ],

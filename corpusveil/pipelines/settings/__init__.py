@@ -11,6 +11,7 @@ from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
 from corpusveil.pipelines.settings import artifact_sections, rules, sections
 
 T = TypeVar("T", bound=Section)
+N = TypeVar("N")
 
 
 class _OwnSettings(BaseModel):
@@ -105,8 +106,8 @@ def started(*sections: str) -> dict[str, dict[str, Any]]:
     return made
 
 
-def needed(section: T | None, name: str) -> T:
-    """Return a section that a flow requires. Raises UserError if it is missing."""
-    if section is None:
-        raise SettingError(f"[{name}]: this section is missing; add it to the settings.")
-    return section
+def needed(given: N | None, name: str) -> N:
+    """Return a section, or the value of a key, that a flow requires. Raises UserError if it is missing."""
+    if given is None:
+        raise SettingError(f"{name if '.' in name else f'[{name}]'}: this is missing; add it to the settings.")
+    return given

@@ -26,7 +26,7 @@ from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import checked_columns, first_types, names_of, partitions, refuse, refuse_first, skip
+from corpusveil.storage.reading import checked_columns, first_rows, first_types, names_of, refuse, skip
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
@@ -109,8 +109,8 @@ class Run:
 
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
     if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
-    called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
-    has received the first batch of rows.
+    called, with the first batch of rows, after arguments, folders, caps and these rows are checked, and before anything
+    is drawn.
     """
 
     release: AnyRelease
@@ -120,8 +120,7 @@ class Run:
     debug: bool = False
     spending: Spending | None = None
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
-    begun: Callable[[], Any] | None = None
-    look: Callable[[Batch], Any] | None = None
+    begun: Callable[[Sequence[Batch]], Any] = lambda _: None
 
     def source(self, hidden: set[str] | None = None) -> tuple[Sequence[InputShard], CorpusIn]:
         """Return the shards, and how they are read, with the names of all columns and that of the corpus.
@@ -170,19 +169,16 @@ class Run:
             formats.suffix_of(writes.format),
             writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
-            columns.separator,
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
             aside = skip if self.reads.on_bad_rows == "drop" else refuse
-            refuse_first(tasks, columns, aside, first.append)
+            first = first_rows(tasks[0], columns, aside)
         for batch in first[:1]:
             self.release.refuse(batch.texts)
-            if self.look is not None:
-                self.look(batch)
-        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began)
+        start = _Start(self, engine, self.job(shards, reads, writes), tasks, first[:1], began)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
-        names = [*names_of(shards[0], columns.separator), *partitions(shards)]
+        names = names_of(shards[0], columns.separator)
         return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)), not_read=tuple(sorted(hidden)))
 
     def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
@@ -224,6 +220,7 @@ class _Start:
     engine: Engine
     job: ShardJob
     tasks: Sequence[ShardTask]
+    first: Sequence[Batch]
     began: float
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
@@ -255,16 +252,14 @@ class _Start:
         forget_failed(job.records)
         if not finished:
             return None
-        if run.begun is not None:
-            run.begun()
+        run.begun(self.first)
         _sweep(job)
         return self._already()
 
     def do(self, held: Lease) -> Outcome:
         self._prepare(held)
         run, job, tasks = self.run, self.job, self.tasks
-        if run.begun is not None:
-            run.begun()
+        run.begun(self.first)
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
         what = "privatizing shards"
         shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)

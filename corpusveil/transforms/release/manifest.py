@@ -50,8 +50,8 @@ class ShardOf(Record):
     file_sha256: Line
 
 
-class MechanismOf(Record):
-    """The mechanism of a release."""
+class NamedPart(Record):
+    """A mechanism, or a release in a ledger."""
 
     name: Line
 
@@ -75,7 +75,7 @@ class Configuration(Record):
     """The part of a release's configuration that is read again."""
 
     space: Line
-    mechanism: MechanismOf
+    mechanism: NamedPart
     budget: BudgetOf
     columns: ColumnsOf
     text: dict[str, Any]
@@ -101,12 +101,6 @@ class CapOf(Record):
     over: OverCap
 
 
-class SpendsField(Record):
-    """The name of a release in a ledger."""
-
-    name: Line
-
-
 class Manifest(AnyVersion):
     """The part of a manifest that is read again."""
 
@@ -120,7 +114,7 @@ class Manifest(AnyVersion):
     configuration: Configuration
     guarantee: GuaranteeOf
     guarantee_in_words: list[str]
-    spends: SpendsField
+    spends: NamedPart
     risk: RiskField | None = None
     cap: CapOf | None = None
     warning: Line | None = None

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import in_full, times, written
+from corpusveil.budget.budget import times, written
 from corpusveil.choices import DUPLICATES
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, rounded_up
@@ -109,16 +109,13 @@ class Release(AnyRelease):
                     f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {hyphens}; read the "
                     "documents in the same way."
                 )
-        if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
+        if self.risk is not None and (
+            self.budget != Budget(self.risk.epsilon)
+            or self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy)
+        ):
             raise SettingError(
-                f"risk: it chose epsilon {in_full(self.risk.epsilon)} a token, but the budget is epsilon "
-                f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
-                "out."
-            )
-        if self.risk is not None and self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy):
-            raise SettingError(
-                "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
-                "or choose it for these, with cv.release(risk=…, key=key)."
+                "risk: it chose another epsilon, or for another mechanism, space or treatment of stop words; leave it "
+                "out, or choose it for these, with cv.release(risk=…, key=key)."
             )
         marks = [] if self.spans is None else [recognizer_of(name).mark for name in self.spans.find]
         object.__setattr__(self, "span_marks", tuple(marks))
