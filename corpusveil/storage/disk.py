@@ -144,29 +144,12 @@ def make_folder(path: str, *, private: bool = False) -> None:
     path = path.rstrip("/") or path[:1] or "."
     try:
         for level in missing_folders(path):
-            try:
+            with contextlib.suppress(FileExistsError, FileNotFoundError):  # others make and remove folders meanwhile
                 os.mkdir(level, 0o700 if private and level == path else 0o755)
-            except FileExistsError:  # another process made it just now; or a file, on which more fails
-                continue
-            except FileNotFoundError:  # another process removed what it lies in, which was empty
-                continue
-            _flush_folder(os.path.dirname(level))
+                _flush_folder(os.path.dirname(level))
+            if os.path.lexists(level) and not os.path.isdir(level):
+                raise file_in_the_way(path)
     except PermissionError:
         raise AddressError(f"{path}: there is no permission to create this folder.") from None
-    except NotADirectoryError:
-        pass
     except OSError as error:
         raise WorkError(f"{path}: this folder could not be created ({error.strerror}).") from None
-    if _in_the_way(path):
-        raise file_in_the_way(path)
-
-
-def _in_the_way(path: str) -> bool:
-    """Return whether there is something that is no folder, here or above, and not just a folder that is gone again."""
-    while True:
-        try:
-            mode = os.lstat(path).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            path = os.path.dirname(path) or "."
-        else:
-            return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from corpusveil.passages.build import PublicPieces
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _apart, choices
 from corpusveil.passages.law import Exchange
-from corpusveil.passages.store import load_store
+from corpusveil.passages.store import Store, load_store
 from corpusveil.recognizers import registry
+from corpusveil.storage.artifacts import ARTIFACT
+from tests.calls import refused
+from tests.passages.stores import small_store
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -85,3 +89,19 @@ def test_a_store_tells_of_nobody() -> None:
         assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [], text
     for text in spared:
         assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [text], text
+
+
+def test_a_store_is_saved_once_and_never_over_another(tmp_path: Path) -> None:
+    store = small_store()
+    saved = store.save(tmp_path / "store")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")}
+    assert store.save(tmp_path / "store") == saved
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")} == before
+    with refused("unusable-address", tmp_path / "store", "another artifact"):
+        Store.of(store.texts[:39], store.space).save(tmp_path / "store")
+    described = tmp_path / "store" / ARTIFACT
+    fields = json.loads(described.read_text())
+    del fields["digest"]
+    described.write_text(json.dumps(fields))
+    with refused("damaged-artifact", tmp_path / "store", "has no digest"):
+        store.save(tmp_path / "store")

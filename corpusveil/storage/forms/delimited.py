@@ -222,12 +222,6 @@ class Csv(RenderedForm):
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         return _header(self._source(file, name), name, separator)
 
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows after the header, whatever the columns."""
-        source = self._source(file, name)
-        header = _header(source, name, separator)
-        return sum(batch.num_rows for batch in _cells(source, name, len(header), separator, [0])) if header else 0
-
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
@@ -237,7 +231,7 @@ class Csv(RenderedForm):
             return
         cells = _cells(source, name, len(header), columns.separator, _places(header, columns, name))
         with contextlib.closing(cells):
-            for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)), 0, start, stop):
+            for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)).fill_null(0), 0, start, stop):
                 (rows,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
                 named = dict(zip(columns.named, map(_filled, rows.columns), strict=True))
                 numbers = list(range(first, first + rows.num_rows))

@@ -106,7 +106,7 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         number += size
     if groups:
         batches = file.iter_batches(_READ_ROWS, row_groups=groups, columns=columns.named, use_threads=False)
-        yield from runs(batches, lambda rows: pc.binary_length(_texts(rows, columns)), first, start, stop)
+        yield from runs(batches, lambda rows: pc.binary_length(_texts(rows, columns)).fill_null(0), first, start, stop)
 
 
 def _texts(rows: pa.RecordBatch, columns: Columns) -> pa.Array:
@@ -195,7 +195,7 @@ class Parquet(Form):
         _check(schema, columns, name)
         return [_plain_type(schema.field(column).type) for column in columns.keep]
 
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
+    def rows(self, file: IO[bytes], name: str) -> int:
         return int(_open(file, name).metadata.num_rows)
 
     def batches(

@@ -26,7 +26,7 @@ from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import checked_columns, first_types, names_of, partitions, refuse, refuse_first, skip
+from corpusveil.storage.reading import checked_columns, first_rows, first_types, names_of, refuse, skip
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
@@ -169,17 +169,16 @@ class Run:
             formats.suffix_of(writes.format),
             writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
-            columns.separator,
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
             aside = skip if self.reads.on_bad_rows == "drop" else refuse
-            refuse_first(tasks, columns, aside, first.append)
+            first = first_rows(tasks[0], columns, aside)
         for batch in first[:1]:
             self.release.refuse(batch.texts)
         start = _Start(self, engine, self.job(shards, reads, writes), tasks, first[:1], began)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
-        names = [*names_of(shards[0], columns.separator), *partitions(shards)]
+        names = names_of(shards[0], columns.separator)
         return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)), not_read=tuple(sorted(hidden)))
 
     def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
