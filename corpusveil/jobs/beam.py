@@ -51,7 +51,7 @@ _WORKER_LOST = ("SDK worker disconnected",)
 """The message of Prism about a worker that is gone."""
 _NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
 """Options by which a call would return before the job is done."""
-_OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
+_OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner", "PortableRunner"}
 """Runners with options that only their own job servers know."""
 
 
@@ -217,8 +217,6 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
             )
         if endpoint != "embed":
             _reach(endpoint)
-            known = _options_of_server(endpoint) if left else set()
-            left = [word for word in left if _name(word) not in known]
     if left and runner not in _OTHER_OPTIONS:
         raise SettingError(
             f"{_name(left[0])}: this is not an option of Beam or of {runner}; correct it, or leave it out."
@@ -253,22 +251,6 @@ def _reach(endpoint: str) -> None:
             f"--job_endpoint={endpoint}: no job server answers at this address; start it, or correct the address "
             "(HOST:PORT)."
         ) from None
-
-
-def _options_of_server(endpoint: str) -> set[str]:
-    """Return the names of the options that a job server accepts itself; empty if it does not report them."""
-    import grpc
-    from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
-
-    with grpc.insecure_channel(endpoint) as channel:
-        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
-        try:
-            known = service.DescribePipelineOptions(
-                beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=CONNECT_SECONDS
-            )
-        except grpc.RpcError:
-            return set()
-        return {f"--{option.name}" for option in known.options}
 
 
 def _failure(error: BaseException, runner: str) -> CorpusveilError:

@@ -67,15 +67,6 @@ class Preview(Shown):
             fields += [(drawn.name, _shown(drawn.texts[number])) for drawn in self.drawn]
         return Card(PRIVATE, fields)
 
-    def table(self) -> pa.Table:
-        """Return a row for each text at each epsilon: text (its number), unit, epsilon, before, after; private."""
-        rows = [
-            {"text": number, "unit": "passage" if drawn.of_passages else "words", "epsilon": drawn.epsilon,
-             "before": before, "after": drawn.texts[number]}
-            for drawn in self.drawn for number, before in enumerate(self.before)
-        ]  # fmt: skip
-        return pa.Table.from_pylist(rows)
-
 
 def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
     """Privatize the first texts of the corpus at each epsilon per token, and at that of the settings' risk.

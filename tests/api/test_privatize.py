@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import CapError, DataError, SettingError, WorkError
+from corpusveil.errors import CapError, WorkError
 from tests.calls import Halting, refused
 from tests.engines.corpora import data_files
 
@@ -100,16 +100,6 @@ class TestLedger:
         cv.privatize(pa.chunked_array(parts), release, ids=[1, 2, 3, 4], ledger=ledger, unit="content")
         assert ledger.spent().releases[0]["documents"] == 4
 
-    def test_a_unit_without_values_for_all_texts_is_refused(
-        self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
-    ) -> None:
-        """Too few, one that is missing, and a column that texts do not have."""
-        for values, error in ((["a"], SettingError), ([None] * 8, DataError)):
-            with pytest.raises(error, match="author"):
-                cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit={"author": values})
-        with refused("unsuitable-data", "author"):
-            cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit="author")
-
 
 class TestWrongCalls:
     """Closed by construction: each says what to write instead, and nothing is drawn or written."""
@@ -131,16 +121,6 @@ class TestWrongCalls:
             with pytest.warns(UserWarning, match=f"{len(texts)} texts have .*{count}") as caught:
                 cv.privatize(texts, release, ids=ids)
             assert caught[0].filename == __file__, "where the call is"
-
-    @pytest.mark.parametrize("name", ["unit", "corpus"])
-    def test_what_only_a_ledger_has_needs_one(self, release: cv.Release, name: str) -> None:
-        given: dict[str, Any] = {name: "content"}
-        with refused("wrong-setting", name):
-            cv.privatize(["aaaa"], release, ids=["x"], **given)
-
-    def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
-        with refused("wrong-setting", "ledger", "cv.Ledger", "str"):
-            cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path))  # type: ignore[call-overload]
 
 
 def test_a_corpus_is_privatized_on_the_engine_that_is_named(corpus: Path, release: cv.Release, tmp_path: Path) -> None:

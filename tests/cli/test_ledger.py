@@ -64,17 +64,6 @@ def test_verify_of_a_ledger_of_another_version_says_so(call: list[str], monkeypa
     fails(["ledger", "verify", "ledger"], "other-version", "version 2", ".parquet")
 
 
-def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
-    succeeds(*call, *UNITS)
-    assert "undamaged; no records were named to compare with." in succeeds("ledger", "verify", "ledger").out
-    assert "no difference to the records" in succeeds("ledger", "verify", "ledger", "--records", "out.records").out
-    next(Path("ledger/entries").glob("*.parquet")).unlink()
-    ended = command("ledger", "verify", "ledger", "--records", "out.records")
-    assert ended.status == 1
-    assert "out.records" in ended.out
-    assert "[differs]" in ended.err
-
-
 def test_a_release_without_a_cap_is_counted_with_a_warning(call: list[str]) -> None:
     """Caps belong to the call; one that was forgotten refuses nothing."""
     with pytest.warns(UserWarning, match="no cap: this release is counted"):

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import subprocess
-import sys
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -150,53 +147,3 @@ def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
     assert asked({"space": {"path": "space"}, "store": store}) == ["store"]
     given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}
     assert asked(given) == ["train", "space"]
-
-
-OWN_SECTION = """
-from corpusveil.pipelines.fields import Section, key
-from corpusveil.pipelines.flows import Flow
-
-class Upload(Section):
-    "Where a release goes."
-
-    bucket: str = key("The bucket.", metavar="NAME")
-    copies: int = key("How many.", 1, ge=1)
-
-    def broken(self, value):
-        if value("corpus.text") == self.bucket:
-            yield "upload.bucket", "this is {corpus.text}; choose another bucket"
-
-def run(settings, watch):
-    print("uploaded to", settings.section(Upload).bucket)
-
-FLOW = Flow("upload", "", "", "own_upload:run", "upload: *", wanted=("upload.bucket",))
-"""
-
-
-@pytest.mark.slow
-def test_a_package_adds_a_section_and_a_step_by_entry_points_and_replaces_none_of_ours(tmp_path: Path) -> None:
-    """Typing errors, bounds and its own rules are one sentence, as of every section."""
-    (tmp_path / "own_upload.py").write_text(OWN_SECTION)
-    (package := tmp_path / "own_upload-1.dist-info").mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-upload\nVersion: 1\n")
-    points = "[corpusveil.sections]\n{} = own_upload:Upload\n[corpusveil.flows]\nupload = own_upload:FLOW\n"
-    told = {
-        'bucket = "b"': "uploaded to b",
-        'bucket = "b"\ncopies = 0': "upload.copies = 0: give a number of at least 1.",
-        'bucket = "b"\ncopis = 2': "upload.copis: there is no such key; did you mean copies?",
-        'bucket = "text"\n[corpus]\ninput = ["x"]': "upload.bucket: this is corpus.text; choose",
-    }
-    for section, files in (("upload", told), ("corpus", {"": "the section corpus, which is of corpusveil"})):
-        (package / "entry_points.txt").write_text(points.format(section))
-        for number, given in enumerate(files):
-            (tmp_path / f"{number}.toml").write_text(f"[upload]\n{given}\n")
-        code = "from corpusveil.cli.main import run\n"
-        code += f"for number in range({len(files)}): print('STATUS', run(['run', f'{{number}}.toml']), flush=True)"
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
-            cwd=tmp_path, env=os.environ | {"PYTHONPATH": f"{tmp_path}:{ROOT}"},
-        )  # fmt: skip
-        for part, said in zip(done.stdout.split("STATUS ")[:-1], files.values(), strict=True):
-            assert said in part, done.stdout
-        statuses = ["0" if said.startswith("uploaded") else "2" for said in files.values()]
-        assert re.findall("STATUS (.)", done.stdout) == statuses

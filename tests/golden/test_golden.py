@@ -297,9 +297,8 @@ def artefacts() -> dict[str, Any]:
     succeeds("count", "public", "--output", "counts", "--min-count", "2", "--engine", "local", "--progress", "none")
     measures = ("pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice")
     for measure in measures:
-        succeeds(
-            "score", "--counts", "counts", "--output", f"table-{measure}", "--measure", measure, "--threshold", "0.1"
-        )
+        how = ("--measure", measure, "--threshold", "0.1")
+        succeeds("score", "--counts", "counts", "--output", f"table-{measure}", *how)
     for tokenizer in ("word", "gst", "mst"):
         table = [] if tokenizer == "word" else ["--collocations", "table-pmi"]
         made = ("--tokenizer", tokenizer, "--output", f"tokens-{tokenizer}")

@@ -258,13 +258,6 @@ class TestUnits:
         cv.privatize(frame[:2], release_of(space), ids=list("ab"), ledger=cv.Ledger(ledger), unit="customer")
         assert len(cv.Ledger(ledger).spent().releases) == 1
 
-    def test_the_text_column_is_no_column_of_units(self, space: Space, ledger: str) -> None:
-        """As in files, by a hostile call."""
-        with refused("wrong-setting", "content"):
-            cv.privatize(
-                pd.DataFrame({"text": [TEXT]}), release_of(space), ids=["a"], ledger=cv.Ledger(ledger), unit="text"
-            )
-
 
 class TestRefusals:
     def test_say_what_the_unit_that_spends_most_has_spent_and_what_would_help(
@@ -285,11 +278,6 @@ class TestRefusals:
         sentence = sentence.partition(" The units above it")[0]
         assert plan.refused == sentence
         assert sentence in " ".join(str(plan).split())
-
-    def test_a_cap_is_above_zero(self) -> None:
-        for cap in (0.0, -1.0, math.nan):
-            with refused("wrong-setting", "cap"):
-                cv.Ledger("ledger", cap=cap)
 
 
 class TestUnitsAboveACap:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
@@ -22,7 +21,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, EntryStore, about_of, digest_of
+from corpusveil.ledger.entries import ENTRIES, Entry, EntryStore, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
 from tests.calls import fails, refused
@@ -113,20 +112,6 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_
     with refused("damaged-artifact"):
         enter(store, entry_of(tmp_path / "in", ROWS, release="t"), lambda _: None)
     assert store.names() == names
-
-
-@pytest.mark.parametrize("given", [{"tokens": -1}, {"tokens": "many"}, {"release": "two\nlines"}])
-def test_what_an_entry_is_about_is_checked(store: EntryStore, tmp_path: Path, given: dict[str, Any]) -> None:
-    from corpusveil.ledger.questions import connected
-
-    path, text = str(tmp_path / "e"), json.dumps({**about(), "documents": 1, "tokens": 1, **given})
-    with connected(str(tmp_path)) as connection:
-        source = entry_of(tmp_path / "in", ROWS).path
-        connection.execute(
-            f"COPY (FROM '{source}') TO '{path}' (FORMAT parquet, KV_METADATA {{'{ABOUT.decode()}': '{text}'}})"
-        )
-    with pytest.raises(ArtifactError):
-        about_of(path)
 
 
 def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: EntryStore, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.jobs.local import Local
-from corpusveil.ledger.units import Unit, fingerprints, texts_of, units_of
+from corpusveil.ledger.units import Unit, fingerprints, texts_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import refused
@@ -63,17 +63,6 @@ def test_a_document_without_a_unit_is_refused_by_its_row() -> None:
     for column in (pa.array([1.0]), pa.array([day]), pa.array([b"a"]), pa.array([[1]]), pa.array([True])):
         with refused("unsuitable-data", "row 11", "whole number"):
             texts_of(column, CUSTOMER, [10], "in.parquet")
-
-
-def test_units_are_named_as_columns() -> None:
-    assert units_of(["visit=encounter", "customer", "content"]) == (
-        Unit("content", None), CUSTOMER, Unit("visit", "encounter")
-    )  # fmt: skip
-    assert units_of({"visit": "encounter"}) == units_of("visit=encounter")
-    assert units_of(None) == ()
-    for other in (3, [3], {"a": 3}):
-        with refused("wrong-setting", "unit"):
-            units_of(other)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])

@@ -13,7 +13,6 @@ import pytest
 import s3fs
 
 import corpusveil as cv
-from corpusveil.errors import WorkError
 from corpusveil.storage import files, home, remote
 from tests.calls import refused
 from tests.objects.conftest import Place, everywhere
@@ -143,20 +142,6 @@ class TestWritten:
                 write(f"{url}/new", (large * 5)[:size])
             assert rule.hits > 0, where
             assert store.client.find(bucket) == store.unfinished(bucket) == [], where
-
-    def test_a_part_that_fails_once_is_not_left_out(
-        self, proxy: Proxy, store: Store, bucket: str, large: bytes, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """A file that is closed as it fails would send what it still has, and show an object without the rest."""
-        monkeypatch.setattr(s3fs.S3FileSystem, "retries", 1)
-        rule = proxy.rule("PUT", "partNumber=1", "refuse", status=400, code="BadDigest", times=1)
-        with pytest.raises(WorkError):
-            write(f"s3://{bucket}/a", large)
-        assert rule.hits == 1
-        assert store.client.find(bucket) == []
-        proxy.clear()
-        write(f"s3://{bucket}/a", large)
-        assert store.client.cat_file(f"{bucket}/a") == large
 
     @pytest.mark.usefixtures("s3")
     def test_a_store_that_keeps_less_than_it_was_given_is_noticed(

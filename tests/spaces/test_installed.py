@@ -18,7 +18,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil import registry
-from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import installed
 from corpusveil.spaces.vocabulary import rows_without
 from tests.calls import fails, refused, succeeds
@@ -168,22 +167,6 @@ class TestANameThatNobodyProvides:
             fails(words, "missing-file", f"{name}: ", wanted)
         fails(["preview", "in.txt"], "missing-file", "en: ", "pip install corpusveil-space-en.")
         assert not (here / "out").exists()
-
-    def test_may_be_a_folder(self, here: Path) -> None:
-        """Also in a file, relative to it, and where the flow makes the folder first."""
-        made = make_space(here / "de")
-        assert cv.load_space("de") == made
-        (here / "flow").mkdir()
-        (here / "flow" / "flow.toml").write_text(FLOW.format(space="de", output="out"))
-        assert toml.read("flow/flow.toml").settings.value("space.path") == "space://de"
-        (here / "flow" / "de").mkdir()
-        assert toml.read("flow/flow.toml").settings.value("space.path") == str(here / "flow" / "de")
-        for name in ("de", "fr"):
-            more = f'[collocations]\ncounts = "c"\ntable = "{name}"\n'
-            made_here = FLOW.format(space="de", output="out") + more
-            (here / "flow" / "flow.toml").write_text(made_here)
-            flow = toml.read("flow/flow.toml").settings
-            assert flow.value("collocations.table") == str(here / "flow" / name)
 
 
 class TestADefault:

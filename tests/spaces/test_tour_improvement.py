@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from corpusveil.search.neighbors import neighbors, neighbors_among, nominate
 from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 
 Points = npt.NDArray[np.float32]
@@ -42,21 +41,3 @@ def test_equal_vectors_stand_together() -> None:
     places = np.flatnonzero(order >= 100)
     assert sorted(order.tolist()) == list(range(3100))
     assert np.ptp(places) == 2999
-
-
-@pytest.mark.parametrize("nominees", [2, 7, 900])
-def test_neighbours_are_exact(nominees: int) -> None:
-    """The nearest words are those of float64 distances, ties by id, also where many vectors are alike.
-
-    However few words were nominated.
-    """
-    vectors = np.concatenate(
-        [points(300, 3), np.zeros((200, 3), np.float32), np.round(points(400, 2, 3) @ np.ones((2, 3)))]
-    )
-    vectors = vectors.astype(np.float32)
-    got = neighbors_among(6, vectors, nominate(vectors, nominees))
-    assert (got == neighbors(vectors, 6)).all()
-    for word in range(0, len(vectors), 7):
-        squares = ((vectors[word].astype(np.float64) - vectors.astype(np.float64)) ** 2).sum(axis=1)
-        ranked = sorted((float(one), other) for other, one in enumerate(squares) if other != word)
-        assert got[word].tolist() == [other for _, other in ranked[:6]]

@@ -10,7 +10,6 @@ import json
 import os
 import re
 import resource
-import time
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -26,14 +25,13 @@ from corpusveil.errors import UserError
 from corpusveil.pipelines.settings import toml
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
-from corpusveil.storage.forms import split
 from corpusveil.storage.forms.delimited import MARKS
 from corpusveil.storage.forms.plain import PlainText
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import KeyedReader
 from corpusveil_evaluate.matching import match
 from tests.calls import fails, refused, succeeds
-from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, packed, read_shard, release_files
+from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, packed, read_shard
 
 BOM = b"\xef\xbb\xbf"
 ROWS = {
@@ -91,11 +89,6 @@ class TestAByteOrderMark:
             file = gzip.compress(data) if codec else data
             batches = form.batches(io.BytesIO(file), f"a{suffix}", Columns())
             assert [text for batch in batches for text in batch.texts.to_pylist()] == ["ba de", "lo"]
-
-    def test_alone_is_no_row(self) -> None:
-        assert list(split(iter([BOM]), "a.txt")) == []
-        assert list(split(iter([BOM[:2], BOM[2:] + b"a"]), "a.txt")) == [[b"a"]]
-        assert list(split(iter([b"a\n" + BOM + b"b"]), "a.txt")) == [[b"a"], [BOM + b"b"]]
 
 
 class TestALineThatFillsTheMemory:
@@ -277,20 +270,6 @@ def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
     assert part == whole[:4] + whole[5:]
 
 
-def test_splitting_changes_nothing(ground: Ground, tmp_path: Path) -> None:
-    """The same release and the same rows dropped, however a shard is split, also round a block that is all bad."""
-    lines = [SOUND] * (2 * BLOCK_ROWS + 9)
-    for number in (0, BLOCK_ROWS - 1, *range(BLOCK_ROWS, 2 * BLOCK_ROWS), 2 * BLOCK_ROWS + 3):
-        lines[number] = b"{\n"
-    (tmp_path / "x.jsonl").write_bytes(b"".join(lines))
-    for name, more in (("whole", ()), ("split", ("--rows-per-task", BLOCK_ROWS))):
-        succeeds(*ground.arguments(tmp_path / "x.jsonl", tmp_path / name, *DROP, *more))
-    assert release_files(tmp_path / "whole") == release_files(tmp_path / "split")
-    first = [1, *range(BLOCK_ROWS, BLOCK_ROWS + 99)]
-    assert dropped(tmp_path / "whole") == dropped(tmp_path / "split") == first
-    assert counted(tmp_path / "split") == BLOCK_ROWS + 3
-
-
 def test_not_one_sound_row_is_a_wrong_call(ground: Ground, tmp_path: Path) -> None:
     """A wrong column name does not end as a release of nothing; in ranges of rows neither."""
     (tmp_path / "x.jsonl").write_bytes(SOUND * (BLOCK_ROWS + 1))
@@ -380,12 +359,6 @@ def test_a_file_that_changes_while_it_is_read_is_said_to_have_and_no_row_of_it_i
     assert manifest(tmp_path / "out")["documents"] == {"x.jsonl": 4, "x.txt.gz": 3}.get(name, 2)
 
 
-def test_a_carriage_return_within_a_line_of_text_is_part_of_it() -> None:
-    data = b"ba\rde\r\nlo\nki\n"
-    (batch,) = PlainText("").batches(io.BytesIO(data), "x.txt", Columns())
-    assert batch.texts.to_pylist() == ["ba\rde", "lo", "ki"]
-
-
 def test_a_stream_that_is_not_utf8_shows_all_and_a_mark_before_a_configuration_is_none_of_it(
     ground: Ground, tmp_path: Path
 ) -> None:
@@ -398,15 +371,3 @@ def test_a_stream_that_is_not_utf8_shows_all_and_a_mark_before_a_configuration_i
         assert b"\\u540d \\u2603 bababa" in out.buffer.getvalue()
     (tmp_path / "x.toml").write_bytes(BOM + b'[corpus]\ninput = ["x.txt"]\n')
     assert toml.parsed(str(tmp_path / "x.toml")) == {"corpus": {"input": ["x.txt"]}}
-
-
-def test_thousands_of_columns_are_found_in_no_time() -> None:
-    """Each was looked for among all names: 85 seconds for 8,000 columns of 20 rows."""
-    names = [f"column {number}" for number in range(4000)]
-    pq.write_table(pa.table({name: ["a"] for name in ("text", *names)}), table := io.BytesIO())
-    line = io.BytesIO((",".join(["text", *names]) + "\n" + "a," * 4000 + "a\n").encode())
-    began = time.process_time()
-    formats.find(".parquet").kept_types(table, "x.parquet", Columns(keep=tuple(names)))
-    (batch,) = formats.find(".csv").batches(line, "x.csv", Columns(keep=tuple(names)))
-    assert len(batch.kept) == 4000
-    assert time.process_time() - began < 2

@@ -146,25 +146,6 @@ def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path:
 
 
 class TestAWrongColumn:
-    @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
-    def test_is_answered_by_those_that_exist(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
-        """All of their names, and the nearest; of CSV only where another column shows that the line is one of names."""
-        source = write(tmp_path / f"x{suffix}", DOCUMENTS)
-        for option, wrong, near in (("--text", "texte", "text"), ("--id", "ID", ""), ("--keep", "notes", "note")):
-            said = fails(ground.arguments(source, tmp_path / "out", option, wrong), "bad-shards", repr(wrong))
-            assert ("text, id, note" in said) == ((suffix, option) != (".csv", "--text"))
-            assert f"; did you mean {near}?" in said or not near
-        fails(["preview", source, "--space", ground.space_folder, "--text", "texte"], "unsuitable-data")
-
-    def test_that_differs_in_what_is_not_seen_is_shown(self, ground: Ground, tmp_path: Path) -> None:
-        path = tmp_path / "x.csv"
-        for header, said in (
-            ("id, text", "did you mean ' text'?"), ("id,Text\xa0", "did you mean 'Text\\xa0'?"),
-            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "separator semicolon"),
-        ):  # fmt: skip
-            path.write_text(f"{header}\n1,{UNKNOWN}\n", encoding="utf-8")
-            fails(ground.arguments(path, tmp_path / "out", "--keep", "id"), "bad-shards", said)
-
     def test_of_a_file_without_names_quotes_no_row(self, ground: Ground, tmp_path: Path) -> None:
         """The first line is then a document."""
         (tmp_path / "x.csv").write_text(f"17,{UNKNOWN},Bababa dedeki lolomu nanari soso.\n" * 3)

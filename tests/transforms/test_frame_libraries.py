@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import decimal
 import io
@@ -266,12 +265,6 @@ def test_the_name_of_a_column_is_a_string() -> None:
                 call()
 
 
-def test_every_type_of_text_can_be_previewed() -> None:
-    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
-        column = pa.chunked_array([pa.array(["Good bread"]).cast(kind), pa.array([None], pa.string()).cast(kind)])
-        assert cv.preview(pa.table({"text": column}), epsilon=1.0).before == ["Good bread"], kind
-
-
 class TestFunctionsOfColumns:
     """DuckDB and Polars call a release by name, and get the bytes of a frame."""
 
@@ -312,21 +305,6 @@ class TestFunctionsOfColumns:
         for wrong in ({"text": 5}, {"id": pl.col("id")}):
             with refused("wrong-setting", *wrong):
                 cv.expr(RELEASE, **wrong)
-
-    def test_a_function_that_is_registered_again_has_the_new_release(self) -> None:
-        with duckdb.connect() as connection:
-            for budget in (1.0, 2.0):
-                release = dataclasses.replace(RELEASE, budget=cv.Budget(budget))
-                cv.register_sql(connection, release)
-                text = " ".join(WORDS)
-                made = connection.execute("SELECT privatize(?, ?, ?)", ["review", "1", text]).fetchall()
-                assert made == [tuple(privatize([text], release, ["1"], "review"))]
-
-    def test_a_function_outlives_the_cursor_that_registered_it(self) -> None:
-        with duckdb.connect() as connection:
-            cv.register_sql(connection.cursor(), RELEASE)
-            made = connection.sql("SELECT privatize('t', '1', 'Bread')").fetchall()
-        assert made == [tuple(privatize(["Bread"], RELEASE, ["1"], "t"))]
 
     def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self) -> None:
         """It arrives in the exception of the engine, whose query it ends."""
