@@ -74,7 +74,7 @@ def privatize(
     text stays missing.
 
     A ``ledger`` records the spending of privacy units before anything is drawn; equal noise is spent once. ``unit``
-    names their column, or several, or ``"content"`` for the text itself; ``{"customer_id": column}`` also names the unit.
+    names their column, or several, or ``"content"`` for the text itself; ``{"customer_id": column}`` also names it.
     ``corpus`` is a name space for values that are unique in one data set only.
 
     Raises UserError for texts of another type, a missing or unsuitable column, missing ids, and if a unit would exceed
