@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-import pyarrow.compute as pc
 
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import WORK, make_once, of_language, read_artifact, reading_of
@@ -64,7 +63,6 @@ def find_tokens(url: str) -> TokenFiles:
 def read_token_counts(url: str) -> dict[str, int]:
     with sound(f"{url}: these counts are damaged; tokenize again.", ArtifactError):
         table = read_table(url, ["token", "count"])
-    table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 
 
