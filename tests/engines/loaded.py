@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 import time
-
-from corpusveil.storage.engine import Measured
+from pathlib import Path
 
 SETTING = "CORPUSVEIL_TEST_SETTING"
 
 
-def tell(_: object) -> Measured:
-    """Tell whether modules were there before the first task, and of a setting."""
+def tell(path: str) -> None:
+    """Write whether modules were there before the first task, whether this process was forked, and a setting."""
     time.sleep(0.2)  # so that each worker gets a task
     ready = "corpusveil.transforms.release.job" in sys.modules
-    return {
-        "ready": int(ready),
-        "setting": int(os.environ.get(SETTING, "0")),
-        "forked": int("forkserver" in " ".join(sys.orig_argv)),
-    }
+    forked = "forkserver" in " ".join(sys.orig_argv)
+    Path(path).write_text(json.dumps([ready, forked, os.environ.get(SETTING)]))
