@@ -15,7 +15,6 @@ from corpusveil.jobs.java import (
     QUICK,
     ensure_java,
     failure,
-    refuse_unreachable,
     saying_when_it_waits,
 )
 from corpusveil.jobs.startup import ended_later
@@ -52,7 +51,6 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         )
     if active is not None:
         return active
-    refuse_unreachable(master)
     ensure_java()
     settings = {"spark.app.name": "corpusveil", "spark.ui.showConsoleProgress": "false"}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
@@ -77,11 +75,6 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         raise failure(error, started=False) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
-
-
-def _master(master: str | None) -> str | None:
-    """Return the address of the master: as given, or that of ``spark-submit``."""
-    return _submitted().get("spark.master") if master is None and "PYSPARK_GATEWAY_PORT" in os.environ else master
 
 
 def _submitted() -> Any:
@@ -115,10 +108,9 @@ class Spark:
     workers: int | None = None
 
     def check(self) -> None:
-        """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
+        """Raise UserError without PySpark, or without a Java where one is needed."""
         require_pyspark()
         if not (self.master or "").startswith("sc://"):
-            refuse_unreachable(_master(self.master))
             ensure_java()
 
     def slots(self) -> int:

@@ -18,7 +18,7 @@ from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
@@ -66,15 +66,6 @@ class Preview(Shown):
             fields.append((f"text {number + 1}", _shown(text)))
             fields += [(drawn.name, _shown(drawn.texts[number])) for drawn in self.drawn]
         return Card(PRIVATE, fields)
-
-    def table(self) -> pa.Table:
-        """Return a row for each text at each epsilon: text (its number), unit, epsilon, before, after; private."""
-        rows = [
-            {"text": number, "unit": "passage" if drawn.of_passages else "words", "epsilon": drawn.epsilon,
-             "before": before, "after": drawn.texts[number]}
-            for drawn in self.drawn for number, before in enumerate(self.before)
-        ]  # fmt: skip
-        return pa.Table.from_pylist(rows)
 
 
 def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
@@ -148,7 +139,7 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
     first: list[Row] = []
-    with reading(task, columns, aside=refuse) as shard:
+    with reading(task, columns) as shard:
         for batch in shard.batches:
             rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
             first += [row for row in rows if row[0] and row[0].strip()]

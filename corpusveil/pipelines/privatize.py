@@ -75,8 +75,7 @@ def _note(plan: Plan, watch: Watch) -> None:
     for line in plan.run.release.remarks():
         watch.say(line)
     if (own := plan.own_key) is not None:
-        said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
-        watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")
+        watch.warn(f"No key is given. The key of this output and this input is {own}; other documents need another.")
 
 
 def _note_rows(plan: Plan, watch: Watch) -> None:

@@ -134,12 +134,9 @@ def listing(url: str, *, folders: bool = False) -> list[str]:
 
     With ``folders``, return those of everything in it.
     """
-    entries = _entries(url)
-    if folders:
-        own = posixpath.basename(resolve(url)[1].rstrip("/"))
-        inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
-        return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own])
-    return sorted(_sizes(entries))
+    own, entries = posixpath.basename(resolve(url)[1].rstrip("/")), _entries(url)
+    inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
+    return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own]) if folders else sorted(_sizes(entries))
 
 
 def sizes(url: str) -> dict[str, int]:
@@ -177,8 +174,8 @@ def open_read(url: str) -> IO[bytes]:
     """Open a file for reading. It reads whole, or raises UserError or WorkError, never OSError."""
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        return io.BufferedReader(disk.LocalFile(path), _BUFFER)
-    return io.BufferedReader(remote.RemoteReader(fs, path, url), _BUFFER * 8)
+        return io.BufferedReader(remote.Reader(fs, path, path), _BUFFER)
+    return io.BufferedReader(remote.Reader(fs, path, url), _BUFFER * 8)
 
 
 def read_bytes(url: str) -> bytes:

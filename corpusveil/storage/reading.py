@@ -18,20 +18,9 @@ from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
 
-Aside = Callable[[BadRow, str], None]
-"""What becomes of a row that can't be read, and of the sentence that says why."""
 MOST_PLACES = 100
 """Of rows that a shard leaves out, their places in the records."""
 _FIRST_ROWS = 200
-
-
-def refuse(bad: BadRow, sentence: str) -> None:
-    """Raise UserError for a row that can't be read."""
-    raise bad.kind(sentence)
-
-
-def skip(_: BadRow, __: str) -> None:
-    """Leave a row out that can't be read."""
 
 
 @dataclass(slots=True)
@@ -93,12 +82,12 @@ def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str 
     return columns
 
 
-def first_rows(task: ShardTask, columns: Columns, aside: Aside) -> list[Batch]:
+def first_rows(task: ShardTask, columns: Columns, bad: BadRows | None) -> list[Batch]:
     """Return the first rows of the first shard. Raises BadShardsError if they cannot be used."""
     try:
         with files.open_read(task.url) as file:
             batches = formats.find(formats.form_of(task.url)).batches(file, task.url, columns, 0, _FIRST_ROWS)
-            return list(_sound(batches, task, columns.id, aside))
+            return list(_sound(batches, task, columns.id, bad))
     except DataError as error:
         raise BadShardsError({task.shard: str(error)}) from None
     except CorpusveilError:
@@ -120,8 +109,8 @@ class OpenShard:
 
 
 @contextlib.contextmanager
-def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse) -> Iterator[OpenShard]:
-    """Open the shard of a task, whose keyed digest is under ``key``; bad rows are given to ``aside``."""
+def reading(task: ShardTask, columns: Columns, key: bytes = b"", bad: BadRows | None = None) -> Iterator[OpenShard]:
+    """Open the shard of a task, with its digest under ``key``; ``bad`` takes rows that are, which raise without it."""
     form = formats.find(formats.form_of(task.url))
     with files.open_read(task.url) as raw:
         keyed = KeyedReader(raw, key)
@@ -130,7 +119,7 @@ def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = 
             form.batches(file, task.url, columns, task.start, task.stop),
             task,
             columns.id,
-            aside,
+            bad,
             _lacking(task, columns),
         )
         yield OpenShard(batches, keyed, functools.partial(form.kept_types, file, task.url, columns))
@@ -141,7 +130,7 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     if columns.needs is None:
         return []
     asked = dataclasses.replace(columns, keep=columns.needs.columns, needs=None)
-    with reading(task, asked, aside=skip) as shard:
+    with reading(task, asked, bad=BadRows()) as shard:
         lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
     return [lacking[number] for number in sorted(lacking)]
 
@@ -154,9 +143,13 @@ def _without_id(batch: Batch, column: str | None) -> Iterator[BadRow]:
 
 
 def _sound(
-    batches: Iterator[Batch], task: ShardTask, column: str | None, aside: Aside, lacking: Sequence[BadRow] = ()
+    batches: Iterator[Batch],
+    task: ShardTask,
+    column: str | None,
+    aside: BadRows | None,
+    lacking: Sequence[BadRow] = (),
 ) -> Iterator[Batch]:
-    """Yield batches, and give bad rows to ``aside``, also those without an id in its ``column``.
+    """Yield batches, and raise, or set ``aside``, bad rows, also those without an id in its ``column``.
 
     A compressed file that is damaged is refused as that: its rows can look bad long before its checksum, which comes
     last, shows the damage.
@@ -168,7 +161,10 @@ def _sound(
                 batch.leave_out([bad.number for bad in here])
                 batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
             for bad in batch.bad:
-                aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
+                sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
+                if aside is None:
+                    raise bad.kind(sentence)
+                aside.add(bad, sentence)
             yield batch
     except UserError:
         with files.open_read(task.url) as file:

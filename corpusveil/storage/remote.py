@@ -1,4 +1,4 @@
-"""Files at a store: reads are complete or fail, and files appear only when they are complete."""
+"""Reads of any file, which are complete or fail; and files at a store, which appear only when they are complete."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import uuid
 from collections.abc import Iterator
 from typing import IO, Any
 
+from fsspec.implementations.local import LocalFileSystem
+
 from corpusveil.errors import WorkError, changed_while_read
 from corpusveil.storage.failures import failing
 
@@ -18,8 +20,8 @@ READ_BYTES = 8 << 20
 """The bytes of one request: large enough for throughput, small enough for the memory of a worker."""
 PART_BYTES = 16 << 20
 """Smaller files are sent from memory, larger ones from a file on the local disk, to S3 in parts of this size."""
-_STAMPS = ("size", "generation", "etag", "ETag")
-"""Of a store's description of a file: what changes when it is written again."""
+_STAMPS = ("size", "generation", "etag", "ETag", "mtime")
+"""Of the description of a file: what changes when it is written again."""
 _SHOWN_WHOLE = {"s3", "gs", "gcs", "abfs", "abfss", "az", "memory"}
 """Stores that show the upload of one call only when it is complete; elsewhere a file is moved to its name."""
 
@@ -34,8 +36,8 @@ def shown_whole(fs: Any) -> bool:
     return bool(protocols(fs) & _SHOWN_WHOLE)
 
 
-class RemoteReader(io.RawIOBase):
-    """A file at a store, with exactly the length that the store reported when it was opened.
+class Reader(io.RawIOBase):
+    """A file with exactly the bytes that it had when it was opened; failing reads say of what they are.
 
     An answer of another length than requested is refused: some clients interpret an empty one as the end of the file.
     """
@@ -44,16 +46,17 @@ class RemoteReader(io.RawIOBase):
         super().__init__()
         self._fs, self._path, self._url = fs, path, url
         with failing(url, "read"):
+            before = fs.info(path) if isinstance(fs, LocalFileSystem) else None
             self._file: Any = fs.open(path, "rb", block_size=READ_BYTES, cache_type="none")
-            self._info: dict[str, Any] = getattr(self._file, "details", None) or fs.info(path)
+            self._info: dict[str, Any] = before or getattr(self._file, "details", None) or fs.info(path)
             if self._info.get("type") == "directory":
                 raise IsADirectoryError
-        size = self._info.get("size")
+        size = None if self._info.get("type") == "other" else self._info.get("size")  # of a pipe, nobody knows it
         self._size: int | None = None if size is None else int(size)
         self._position = 0
 
     def refuse_changed(self) -> None:
-        """Raise WorkError if the file was replaced since it was opened, which not every client notices."""
+        """Raise WorkError if the file is not as it was when it was opened: longer, or written again."""
         with failing(self._url, "read"):
             now = self._fs.info(self._path)
         if any(now[name] != self._info[name] for name in _STAMPS if name in now and name in self._info):
@@ -70,7 +73,7 @@ class RemoteReader(io.RawIOBase):
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         if self._size is None:
-            raise io.UnsupportedOperation(f"{self._url}: the store does not give the size of this file.")
+            raise io.UnsupportedOperation(f"{self._url}: the size of this file is not known.")
         base = {os.SEEK_SET: 0, os.SEEK_CUR: self._position, os.SEEK_END: self._size}[whence]
         self._position = max(0, base + offset)
         return self._position
@@ -96,8 +99,9 @@ class RemoteReader(io.RawIOBase):
                 self._file.seek(self._position)
             data = bytes(self._file.read(wanted)) if wanted else b""
         if self._size is not None and len(data) != wanted:
+            self.refuse_changed()
             raise WorkError(
-                f"{self._url}: could not be read (the store gave {len(data):,} bytes for the {wanted:,} from byte "
+                f"{self._url}: could not be read ({len(data):,} of {wanted:,} bytes came from byte "
                 f"{self._position:,} on); run the same command again later."
             )
         self._position += len(data)

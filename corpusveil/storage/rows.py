@@ -80,10 +80,6 @@ class Columns:
         """The columns that are written."""
         return dataclasses.replace(self, keep=(*self.keep, SOURCE), marked=False) if self.marked else self
 
-    def without(self, names: Sequence[str]) -> Columns:
-        """Return the columns without some that are kept."""
-        return dataclasses.replace(self, keep=tuple(name for name in self.keep if name not in names))
-
     def beside(self, names: Sequence[str]) -> list[str]:
         """Return those of a file's columns that are neither the text nor kept, each once."""
         return [name for name in dict.fromkeys(names) if name not in (self.text, *self.keep)]

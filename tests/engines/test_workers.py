@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from corpusveil.jobs.beam import Beam
+from corpusveil.jobs.java import failure
 from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
-from corpusveil.transforms.handshake import SameVersions, spark_failure, versions
+from corpusveil.transforms.handshake import SameVersions, versions
 from tests.calls import refused
 
 
@@ -51,9 +52,9 @@ def test_what_spark_says_of_another_python_becomes_a_sentence() -> None:
     mismatch = "Traceback\npyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] It has 3.9: a text"
     missing = 'Lost task 0.0: java.io.IOException: Cannot run program "/opt/none/python": error=2\n\tat java.base'
     for said in (mismatch, missing, "SparkException: \nError from python worker:\n  Traceback, a text"):
-        sentence = str(spark_failure(RuntimeError(said)))
+        sentence = str(failure(RuntimeError(said)))
         assert f"Python {versions()['python']} with corpusveil" in sentence
         assert "PYSPARK_PYTHON" in sentence
         assert "a text" not in sentence
         assert "\n" not in sentence
-    assert "PYSPARK_PYTHON" not in str(spark_failure(RuntimeError("[OUT_OF_MEMORY] a text")))
+    assert "PYSPARK_PYTHON" not in str(failure(RuntimeError("[OUT_OF_MEMORY] a text")))

@@ -107,7 +107,7 @@ def parquet() -> Iterator[Hostile]:
         ("two text columns", twice.getvalue(), "there are several columns 'text'"),
         ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
         ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
-        ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
+        ("not UTF-8", parquet_of({"text": not_utf8}), "text that is not UTF-8"),
         ("a wrong checksum of a page", sums.replace(b"dedede", b"dededa", 1), "not a valid Parquet file"),
         ("encrypted", encrypted.getvalue(), "encrypted"),
     ):

@@ -10,24 +10,8 @@ import psutil
 import pytest
 
 from corpusveil.jobs import java, submit
-from corpusveil.jobs.spark import REDACTION, Spark
-from tests.calls import refused
+from corpusveil.jobs.spark import REDACTION
 from tests.engines.corpora import HANG_SECONDS, ROOT
-from tests.engines.processes import free_port
-
-
-def test_no_master_is_said_at_once_with_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark itself would try for a minute and a half, and then name a stopped context."""
-    address = f"spark://127.0.0.1:{free_port()}"
-    for master in (address, f"spark://127.0.0.1:1,{address.removeprefix('spark://')}"):
-        with refused("work-failed", master):
-            Spark(master).check()
-    with refused("wrong-setting", "HOST:PORT"):
-        Spark("spark://127.0.0.1").check()
-    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
-    monkeypatch.setattr("corpusveil.jobs.spark._submitted", lambda: {"spark.master": address})
-    with refused("work-failed", address):
-        Spark().check()
 
 
 def test_a_session_that_does_not_start_names_the_cause_and_what_to_do() -> None:

@@ -13,6 +13,7 @@ from collections import defaultdict
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -66,8 +67,8 @@ def play(space: Space, base: str, history: list[Any]) -> tuple[dict[int, float],
             release = release_of(space, 1.0, first)
             if what == "frame":
                 done = _stopped(second, lambda: cv.privatize(
-                    [LINES[line[n]] for n in line], release, ids=[identity[n] for n in line],  # noqa: B023
-                    ledger=cv.Ledger(f"{base}/ledger"), unit={"author": [of[n] for n in line]},  # noqa: B023
+                    pa.table({"text": [LINES[line[n]] for n in line], "author": [of[n] for n in line]}),  # noqa: B023
+                    release, [identity[n] for n in line], ledger=cv.Ledger(f"{base}/ledger"), unit="author",  # noqa: B023
                 ))  # fmt: skip
                 shown = list(line) if done else []
             else:

@@ -160,12 +160,5 @@ def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in needed_of(settings.store is not None):
         if release and getattr(settings, section) is None:
             yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
-    flow = settings.collocations
     for added in _of_others(settings):
         yield from added.incomplete()
-    if flow is not None:
-        if not flow.input and settings.embeddings is None and (not flow.counts or flow.table is None):
-            yield "collocations.input", "this key is missing"
-        if flow.input and flow.counts is None and flow.tokens is None:
-            advice = "add this key or {collocations.tokens}"
-            yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ from corpusveil.errors import (
     nearest,
     unreadable,
 )
-from corpusveil.pipelines.fields import declared, listed, named
+from corpusveil.pipelines.fields import declared, named
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, ended, parameters, raised, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
@@ -46,12 +45,6 @@ class Document:
     def fault(self, place: str, sentence: str) -> UserError:
         """Return an error that names a key, or a section, of this file."""
         return _Reading(self.file).fault(place, sentence)
-
-    def paths(self) -> Iterator[tuple[str, str]]:
-        """Yield every path as in the file, with its key."""
-        for setting in declared(Settings):
-            paths = listed(self.written.value(setting.place)) if setting.path else ()
-            yield from ((setting.place, path) for path in paths)
 
 
 @dataclass(frozen=True, slots=True)

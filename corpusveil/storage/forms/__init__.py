@@ -12,7 +12,7 @@ import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, compress
-from typing import IO, Any, ClassVar, TypeVar
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -203,11 +203,12 @@ class Form(abc.ABC):
         """Write the shard whose pieces are at these addresses; ``digest`` is fed."""
 
 
-D = TypeVar("D")
+class ByteForm(Form, abc.ABC):
+    """A form whose files are bytes, perhaps compressed: a header, if there is one, and documents one after the other.
 
-
-class RenderedForm(Form, abc.ABC):
-    """A form whose files are bytes, perhaps compressed: a header, if there is one, and what documents become."""
+    A subclass says which documents bytes hold (``documents``; also ``parsed``, if these are more than the bytes of
+    texts), and which bytes documents become (``render``, and ``header`` where a file begins with one).
+    """
 
     __slots__ = ()
 
@@ -236,19 +237,9 @@ class RenderedForm(Form, abc.ABC):
         for data in chunks(file, name, self.codec):
             digest.update(data)
 
-
-class ByteForm(RenderedForm, abc.ABC):
-    """A form whose documents follow one another.
-
-    A subclass says which documents bytes hold (``documents``; also ``parsed``, if these are more than the bytes of
-    texts), and which bytes documents become (``render``, and ``header`` where a file begins with one).
-    """
-
-    __slots__ = ()
-
-    @abc.abstractmethod
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[Any]]:
         """Yield the documents of a file's uncompressed bytes, in groups, as ``parsed`` takes them."""
+        raise NotImplementedError
 
     def texts(self, documents: Sequence[Any]) -> Sequence[bytes]:
         """Return the text of each document in UTF-8. Here: the document itself."""
@@ -281,7 +272,7 @@ class ByteForm(RenderedForm, abc.ABC):
 class ByteWriter(Writer):
     """Writes what a form renders, after its header."""
 
-    def __init__(self, form: RenderedForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
+    def __init__(self, form: ByteForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
         self._form, self._blocks, self._columns, self._digest, self._header = form, file, columns, digest, header
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:

@@ -20,7 +20,7 @@ from corpusveil.choices import Separator
 from corpusveil.display import several
 from corpusveil.errors import DataError, existing, is_name
 from corpusveil.storage.compression import CHUNK_BYTES, Unpacked
-from corpusveil.storage.forms import RECODE, RenderedForm, runs, unmarked
+from corpusveil.storage.forms import RECODE, ByteForm, runs, unmarked
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.values import as_strings, joined, string_bytes
 
@@ -186,12 +186,6 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
     return [places[column] for column in columns.named]
 
 
-def _written(row: Sequence[str], separator: str) -> bytes:
-    text = io.StringIO(newline="")  # the module quotes a field for the line ends that it writes itself only
-    csv.writer(text, delimiter=separator, lineterminator="\r\n").writerow(row)
-    return (text.getvalue().removesuffix("\r\n") + "\n").encode("utf-8", "surrogateescape")
-
-
 def _filled(column: pa.Array) -> pa.Array:
     return as_strings(column).fill_null("")
 
@@ -207,7 +201,7 @@ def _quoted(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
-class Csv(RenderedForm):
+class Csv(ByteForm):
     """A row a document, fields in quotes where they hold separators, quotes or line breaks; blank lines are no rows.
 
     The text column is written first, nulls as nothing.
@@ -239,7 +233,8 @@ class Csv(RenderedForm):
                 yield Batch(numbers[-1] + 1, numbers, named[columns.text], ids, [named[name] for name in columns.keep])
 
     def header(self, columns: Columns) -> bytes:
-        return _written([columns.text, *columns.keep], MARKS[columns.separator])
+        names = _quoted(pa.array([columns.text, *columns.keep], pa.large_string()), columns, alone=not columns.keep)
+        return (MARKS[columns.separator].join(names.to_pylist()) + "\n").encode()
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         mark, alone = MARKS[columns.separator], not kept

@@ -26,7 +26,7 @@ from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import checked_columns, first_rows, first_types, names_of, refuse, skip
+from corpusveil.storage.reading import BadRows, checked_columns, first_rows, first_types, names_of
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
@@ -172,8 +172,7 @@ class Run:
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
-            aside = skip if self.reads.on_bad_rows == "drop" else refuse
-            first = first_rows(tasks[0], columns, aside)
+            first = first_rows(tasks[0], columns, BadRows() if self.reads.on_bad_rows == "drop" else None)
         for batch in first[:1]:
             self.release.refuse(batch.texts)
         start = _Start(self, engine, self.job(shards, reads, writes), tasks, first[:1], began)

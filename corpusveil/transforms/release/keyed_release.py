@@ -53,10 +53,6 @@ class AnyRelease(Shown):
         """Return everything except the key that can change the output text; never engine, paths or workers."""
 
     @abc.abstractmethod
-    def spending(self) -> dict[str, Any]:
-        """Return what an entry of a ledger says of this release: mechanism, space or store, and budget."""
-
-    @abc.abstractmethod
     def kernel(self) -> Transform:
         """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
 
@@ -122,7 +118,11 @@ class AnyRelease(Shown):
 
     def account(self, column: str) -> Account:
         """Return what accounts in a ledger for documents of this release and text column."""
-        about = {"version": LEDGER_VERSION, "column": column, "release": self.name, **self.spending()}
+        made = self.configuration()
+        about = {
+            "version": LEDGER_VERSION, "column": column, "release": self.name, "mechanism": made["mechanism"]["name"],
+            "space": made.get("store", made["space"]), "budget": made["budget"],
+        }  # fmt: skip
         return Account(self.kernel(), about, f"{self.digest} {self.key.fingerprint()}", column)
 
     def draw_key(self) -> DrawKey:

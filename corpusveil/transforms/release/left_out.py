@@ -18,7 +18,7 @@ from corpusveil.ledger.account import AccountPass, Drops
 from corpusveil.ledger.units import Unit, text_of
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole
-from corpusveil.storage.reading import reading, skip
+from corpusveil.storage.reading import BadRows, reading
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import JSON
 from corpusveil.storage.tasks import ShardTask
@@ -102,7 +102,7 @@ def _values(
     """Return the texts of units' values by row and column, for some rows of a task."""
     columns = dataclasses.replace(accounting.columns, needs=None)
     values: dict[tuple[int, str | None], str | None] = {}
-    with reading(task, columns, aside=skip) as shard:
+    with reading(task, columns, bad=BadRows()) as shard:
         for batch in shard.batches:
             for at in np.flatnonzero(np.isin(batch.numbers, rows)).tolist():
                 for name, column in zip(columns.keep, batch.kept, strict=True):

@@ -92,13 +92,6 @@ class PassageRelease(AnyRelease):
             accept_overlap=self.accept_overlap,
         )  # fmt: skip
 
-    def spending(self) -> dict[str, Any]:
-        """Return what an entry of a ledger says of this release: mechanism, store and budget."""
-        return {
-            "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
-            "budget": {"epsilon": self.epsilon, "per": self.per},
-        }  # fmt: skip
-
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)

@@ -30,7 +30,7 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.parquet import read_table
-from corpusveil.storage.reading import first_rows, skip
+from corpusveil.storage.reading import BadRows, first_rows
 from corpusveil.storage.records import Shard
 from corpusveil.storage.rows import BLOCK_ROWS
 from corpusveil.storage.tasks import ShardTask, about_rows, plan
@@ -122,7 +122,7 @@ def forecast(run: Run) -> Forecast:
     columns = reads.columns
     asked = spending or Spending("")
     tasks = plan(shards, formats.suffix_of(run.writes.format), None)
-    for batch in first_rows(tasks[0], columns, skip)[:1]:
+    for batch in first_rows(tasks[0], columns, BadRows())[:1]:
         release.refuse(batch.texts)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())

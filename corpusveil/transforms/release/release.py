@@ -227,14 +227,6 @@ class Release(AnyRelease):
         lists = [] if self.spans is None else [recognizer_of(name).said for name in self.spans.find]
         return [*risks, *filter(None, lists)]
 
-    def spending(self) -> dict[str, Any]:
-        """Return what an entry of a ledger says of this release: mechanism, space and budget."""
-        mechanism = self.mechanism
-        return {
-            "mechanism": mechanism.name, "space": mechanism.space.digest,
-            "budget": self.budget.as_dict(),
-        }  # fmt: skip
-
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""
         mechanism, budget, policy = self.mechanism, self.budget, self.policy
