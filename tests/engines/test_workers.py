@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import struct
-import subprocess
-import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -21,50 +15,6 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, versions
 from tests.calls import refused
-from tests.engines import loaded
-from tests.engines.corpora import HANG_SECONDS, ROOT
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
-
-
-FORKED = f"""
-import os, sys
-from corpusveil.jobs.local import Local
-from {loaded.__name__} import SETTING, tell
-for os.environ[SETTING] in "01":
-    engine = Local(2)
-    engine.run(tell, [f"{{sys.argv[1]}}/{{os.environ[SETTING]}}-{{task}}" for task in "ab"])
-    engine.close()
-"""
-
-
-@linux
-def test_local_workers_are_forked_with_everything_loaded(tmp_path: Path) -> None:
-    """And they get the environment of their run, though the process that they are forked from is older."""
-    once = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    subprocess.run([sys.executable, "-c", FORKED, str(tmp_path)], cwd=ROOT, env=once, check=True)
-    said = {path.name: json.loads(path.read_text()) for path in tmp_path.iterdir()}
-    assert said == {f"{setting}-{task}": [True, True, setting] for setting in "01" for task in "ab"}
-
-
-@linux
-def test_the_daemon_of_spark_forks_workers_that_have_loaded_machine_code() -> None:
-    """And says nothing but its port on standard output, where Spark reads it."""
-    daemon = subprocess.Popen(
-        [sys.executable, "-m", "corpusveil.jobs.preload", "pyspark.worker"],
-        cwd=ROOT, env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "x"},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    assert daemon.stdin
-    assert daemon.stdout
-    try:
-        (port,) = struct.unpack("!i", daemon.stdout.read(4))
-        with socket.create_connection(("127.0.0.1", port)) as asked:
-            (worker,) = struct.unpack("!i", asked.recv(4, socket.MSG_WAITALL))
-            assert "llvmlite" in Path(f"/proc/{worker}/maps").read_text()
-    finally:
-        daemon.stdin.close()
-        daemon.wait(HANG_SECONDS)
 
 
 def touch(path: str) -> None:
