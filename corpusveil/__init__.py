@@ -39,7 +39,6 @@ _PUBLIC = {
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
     "corpusveil.pipelines.python_calls": (
-        "demo_space",
         "plan",
         "preview",
         "privatize_corpus",
@@ -62,7 +61,7 @@ _PUBLIC = {
     "corpusveil.passages.passage_exchange": ("PassageExchange",),
     "corpusveil.transforms.release.verification": ("Verification", "verify"),
     "corpusveil.transforms.columns": ("expr", "register_sql"),
-    "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
+    "corpusveil.transforms.table": ("masker", "privatize"),
 }
 """Public names and their modules, which are imported when a name is first used.
 

@@ -40,7 +40,6 @@ from corpusveil.passages.build import build_store as build_store
 from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
-from corpusveil.pipelines.python_calls import demo_space as demo_space
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
@@ -64,7 +63,6 @@ from corpusveil.transforms.release.verification import Verification as Verificat
 from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
-from corpusveil.transforms.table import privatize_table as privatize_table
 from corpusveil_evaluate.attacks.held_out import HeldOutAudit as HeldOutAudit
 from corpusveil_evaluate.attacks.held_out import LawFit as LawFit
 from corpusveil_evaluate.attacks.held_out import audit_fit as audit_fit
@@ -134,7 +132,6 @@ __all__ = [
     "build_store",
     "content_weights",
     "count_corpus",
-    "demo_space",
     "evaluate_release",
     "expr",
     "hold_out",
@@ -148,7 +145,6 @@ __all__ = [
     "preview",
     "privatize",
     "privatize_corpus",
-    "privatize_table",
     "read_vectors",
     "reader_ladder",
     "register_sql",

@@ -3,6 +3,7 @@
 import atexit
 import contextlib
 import gc
+import logging
 import os
 import shutil
 import signal
@@ -13,31 +14,37 @@ from typing import Any, NoReturn
 OBJECTS = 100_000
 """The garbage collector runs after this many new objects instead of 700: modules are needed until the end."""
 
+ENDING = (signal.SIGINT, signal.SIGTERM)
+INTERRUPTED = 128 + signal.SIGINT
+
 
 def main() -> None:
     """Run the command line of this process and exit with its status."""
-    ended_by: list[int] = []
+    signals: list[int] = []
 
     def end(number: int, _: Any) -> NoReturn:
         """End work in order, as Ctrl+C does: workers, temporary files and the lease of the output end with it."""
-        signal.signal(number, signal.SIG_IGN)
-        ended_by.append(number)
+        logging.disable()  # libraries log the calls that this breaks off
+        signals.append(number)
         raise KeyboardInterrupt
 
     gc.set_threshold(OBJECTS)
     try:
-        signal.signal(signal.SIGTERM, end)
+        for each in ENDING:
+            signal.signal(each, end)
         # Beam and multiprocessing leave folders for temporary files, which may hold text. What is registered first for
         # the end of the process is called last.
         os.environ["TMPDIR"] = tempfile.tempdir = tempfile.mkdtemp(prefix="corpusveil-")
         atexit.register(shutil.rmtree, tempfile.tempdir, ignore_errors=True)
         from corpusveil.cli.main import run
 
-        status = run(sys.argv[1:])
+        status = run(sys.argv[1:], signals)
     except KeyboardInterrupt:  # while modules are loaded
-        status = 128 + signal.SIGINT
+        status = INTERRUPTED
         sys.stderr.write("corpusveil: interrupted; run the same command again to continue.\n")
-    _exit_with(128 + ended_by[0] if ended_by else status)
+    for each in ENDING:  # what there was to interrupt has ended
+        signal.signal(each, signal.SIG_IGN)
+    _exit_with(128 + signals[0] if signals and status == INTERRUPTED else status)
 
 
 def _exit_with(status: int) -> NoReturn:

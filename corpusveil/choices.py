@@ -6,26 +6,17 @@ once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Literal, get_args
 
 Allocation = Literal["uniform", "word-share"]
 """How a document's budget is shared among its tokens."""
 ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
 
-STRATEGIES: Mapping[str, Mapping[str, str]] = {
-    "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share"},
-    "s2": {"per": "document", "tokenizer": "gst", "allocation": "word-share"},
-    "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
-    "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},
-}
-"""The strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024), as settings."""
-
 Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""
 CODECS: tuple[Codec, ...] = get_args(Codec)
 
-Duplicates = Literal["independent", "same-noise", "drop"]
+Duplicates = Literal["independent", "same-noise"]
 """The treatment of equal texts with different identities."""
 DUPLICATES: tuple[Duplicates, ...] = get_args(Duplicates)
 

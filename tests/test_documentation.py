@@ -149,7 +149,7 @@ def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
         cv.RingGeometric(cv.load_space("spaces/glove")), cv.Budget(1.0), cv.TextPolicy(), key=cv.Key.load("release.key")
     )
     keep = ["review_id", "customer_id"]
-    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, text="review", id="review_id", keep=keep)
+    expected = cv.privatize(pa.Table.from_pylist(rows), release, "review_id", "review", keep=keep)
     tables = {path.name: pa.dataset.dataset(list(map(str, path.glob("*.parquet")))).to_table()
               for path in (place / "spark-warehouse").iterdir()}  # fmt: skip
     assert tables["private_reviews"].sort_by("review_id").to_pylist() == expected.to_pylist()

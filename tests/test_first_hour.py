@@ -66,7 +66,7 @@ class TestTheReadme:
     @pytest.mark.nightly
     def test_risks_are_those_of_its_readers(self) -> None:
         """The share beside the texts is that of the strongest reader that was measured, not a remembered one."""
-        mechanism, said = cv.RingGeometric(cv.demo_space()), " ".join(README.split())
+        mechanism, said = cv.RingGeometric(cv.load_space("en")), " ".join(README.split())
         (share, *_), *_ = epsilon_at(mechanism, 0.5, cv.TextPolicy()).recovered
         assert "recovers about half of the content words" in said
         assert 0.4 < share < 0.6
@@ -114,7 +114,7 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
     ):
         exec(compile(readme_output.example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
         assert printed in capsys.readouterr().out
-    risky = epsilon_at(cv.RingGeometric(cv.demo_space()), 0.5, cv.TextPolicy()).epsilon
+    risky = epsilon_at(cv.RingGeometric(cv.load_space("en")), 0.5, cv.TextPolicy()).epsilon
     assert f"ε = {risky:.4g}" in (ROOT / "docs/start.md").read_text()
 
 
@@ -125,7 +125,7 @@ def test_the_example_of_spans_runs() -> None:
         exec(compile(block, "spans", "exec"), names)
     assert names["tickets"](["see TCK-123456"]) == [[(4, 14, "ticket")]]
     own = cv.Release(
-        cv.RingGeometric(cv.demo_space()), cv.Budget(4.0), key=cv.Key.generate(),
+        cv.RingGeometric(cv.load_space("en")), cv.Budget(4.0), key=cv.Key.generate(),
         spans=cv.SpanPolicy(find=names["tickets"]),
     )  # fmt: skip
     assert "[ticket]" in cv.privatize(["see TCK-123456"], own, ids=[1])[0]

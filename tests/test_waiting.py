@@ -31,40 +31,18 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     waiting._manner.reset(token)
 
 
-def said(monkeypatch: pytest.MonkeyPatch, manner: waiting.ProgressStyle | None, *, terminal: bool) -> str:
+def said(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> str:
     """Return what is written while a piece of work with a step lasts, which ends once that is written."""
     shown = Screen(terminal=terminal)
     monkeypatch.setattr(sys, "stderr", shown)
-    if manner is not None:
-        waiting.choose(manner)
     with waiting.waiting("choosing"), waiting.waiting("an inner step"):
         waiting.reached("epsilon 1", 0.25)
-        if terminal and manner is None:
+        if terminal:
             while "epsilon 1" not in shown.getvalue():
                 pass
     return shown.getvalue()
 
 
 def test_a_library_call_speaks_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "choosing: epsilon 1" in said(monkeypatch, None, terminal=True)
-    assert not said(monkeypatch, None, terminal=False)
-
-
-def test_a_command_speaks_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert said(monkeypatch, "none", terminal=True) == ""
-    for manner in ("auto", "lines"):
-        monkeypatch.setattr(waiting, "unless_done_in", lambda _, act: _At(act))
-        assert said(monkeypatch, manner, terminal=False) == "choosing …\n"  # type: ignore[arg-type]
-
-
-class _At:
-    """Calls at once what would be called later."""
-
-    def __init__(self, act: object) -> None:
-        self.act = act
-
-    def __enter__(self) -> None:
-        self.act()  # type: ignore[operator]
-
-    def __exit__(self, *_: object) -> None:
-        pass
+    assert "choosing: epsilon 1" in said(monkeypatch, terminal=True)
+    assert not said(monkeypatch, terminal=False)

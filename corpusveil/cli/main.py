@@ -142,8 +142,8 @@ def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
     return [word for word in own if word != "--debug"], passed, "--debug" in own
 
 
-def run(arguments: list[str]) -> int:
-    """Run one command line; return its exit status."""
+def run(arguments: list[str], signals: Sequence[int] = ()) -> int:
+    """Run one command line; return its exit status. ``signals`` are those that have interrupted it until then."""
     own, passed, debug = split_arguments(arguments)
     planned = own[:2] == ["plan", "privatize"]
     own = own[1:] if planned else own
@@ -158,44 +158,39 @@ def run(arguments: list[str]) -> int:
     if hasattr(sys.stdout, "reconfigure"):  # which may not be UTF-8
         sys.stdout.reconfigure(errors="backslashreplace")
     logging.getLogger("py4j").setLevel(logging.ERROR)
-    return ended(perform, debug=debug, arguments=own)
+    return ended(perform, debug=debug, arguments=own, signals=signals)
 
 
-def ended(work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[str] = ()) -> int:
+def ended(
+    work: Callable[[], Any], *, debug: bool = False, arguments: Sequence[str] = (), signals: Sequence[int] = ()
+) -> int:
     """Call a function, print its error in one sentence, and return the exit status."""
     try:
         result = work()
-    except CorpusveilError as error:
-        return _failed(error, debug=debug)
     except (typer.Abort, KeyboardInterrupt):
         result = INTERRUPTED
-    except BrokenPipeError:
-        return 1
     except Exception as error:  # noqa: BLE001 - the last resort; the text could quote a document
-        no_number = _is_no_number(error)
-        if no_number is not None:
-            return _failed(no_number, debug=debug)
-        if not _is_interruption(error):  # an engine that was interrupted may fail in its own way
-            return _unexpected(error, debug=debug, arguments=arguments)
-        result = INTERRUPTED
+        if not signals:
+            return _failed(error, debug=debug, arguments=arguments)
+        result = INTERRUPTED  # an engine that is interrupted fails in its own way
     if result == INTERRUPTED:  # typer turns the interruption into this status, without a word
         print("corpusveil: interrupted; run the same command again to continue.", file=sys.stderr)
     return result if isinstance(result, int) else 0
 
 
-def _is_interruption(error: BaseException | None) -> bool:
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
-def _failed(error: CorpusveilError, *, debug: bool) -> int:
+def _failed(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
+    """Say an error in one sentence, and return the exit status."""
+    if isinstance(error, BrokenPipeError):
+        return 1
+    refusal = error if isinstance(error, CorpusveilError) else _is_no_number(error)
+    if refusal is None:
+        return _unexpected(error, debug=debug, arguments=arguments)
     if debug:
         traceback.print_exc()
     with contextlib.suppress(OSError, ValueError):
         sys.stdout.flush()  # announcements come before the error, also if both go into one file
-    print(f"corpusveil: {error} [{error.code}]", file=sys.stderr)
-    return error.exit_status
+    print(f"corpusveil: {refusal} [{refusal.code}]", file=sys.stderr)
+    return refusal.exit_status
 
 
 def _is_no_number(error: Exception) -> SettingError | None:
@@ -205,11 +200,10 @@ def _is_no_number(error: Exception) -> SettingError | None:
     if parameter is None or not hasattr(cause, "errors"):
         return None
     from corpusveil.cli.derived import typed
-    from corpusveil.pipelines.settings.faults import NEEDED
+    from corpusveil.pipelines.settings.faults import lower
 
     (fault, *_) = cause.errors()
-    needed = NEEDED.get(fault["type"])
-    return None if needed is None else SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {needed}.")
+    return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {lower(fault['msg'])}.")
 
 
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:

@@ -25,9 +25,9 @@ def run(
     init: Annotated[
         str | None,
         typer.Option(
-            metavar="[passages|full] FILE.toml",
+            metavar="[passages] FILE.toml",
             help="Write a new configuration to this file, and its schema next to it: the keys that you have to decide "
-            "for a release of words, or after 'passages' of passages; or, after 'full', all keys.",
+            "for a release of words, or after 'passages' of passages.",
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
@@ -46,12 +46,12 @@ def run(
     if schema:
         print(toml.schema(), end="")
         return
-    target = file if init in (None, "passages", "full") else init
+    target = file if init in (None, "passages") else init
     if target is None:
         raise SettingError("FILE.toml is missing; 'corpusveil run --init FILE.toml' writes a template.")
     if init is not None:
         if target is not file and file is not None:
-            raise SettingError(f"--init {init}: write 'passages' or 'full' here, or no second file.")
+            raise SettingError(f"--init {init}: write 'passages' here, or no second file.")
         _init(target, toml.template("words" if init is target else init))
         return
     document = toml.read(target)

@@ -63,7 +63,7 @@ def make_once(
         files.remove_folder(files.join(url, WORK))
         files.sweep(url, below=True)
 
-    return once(files.join(url, lease.FOLDER), claim, do, tidy)
+    return once(url, claim, do, tidy)
 
 
 def remove_others(folder: str, ending: str) -> None:

@@ -10,7 +10,6 @@ import io
 import logging
 import re
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ _WORKER_LOST = ("SDK worker disconnected",)
 """The message of Prism about a worker that is gone."""
 _NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
 """Options by which a call would return before the job is done."""
-_OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner"}
+_OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner", "PortableRunner"}
 """Runners with options that only their own job servers know."""
 
 
@@ -61,7 +60,7 @@ def _quiet(runner: str) -> Iterator[None]:
     if runner not in (DEFAULT_RUNNER, PRISM):
         yield
         return
-    disabled, shown, errors = logging.root.manager.disable, threading.excepthook, sys.stderr
+    disabled, shown = logging.root.manager.disable, threading.excepthook
     if runner == PRISM:  # whose end is logged after this block, by Beam and by the runner's own process
         for logger in ("apache_beam", PRISM):
             logging.getLogger(logger).setLevel(logging.CRITICAL)
@@ -77,31 +76,17 @@ def _quiet(runner: str) -> Iterator[None]:
         threading.excepthook = shown  # not after an error: threads of a runner that is gone end a moment later
     finally:
         logging.disable(disabled)
-        sys.stderr = errors
 
 
-class _WithoutThread:
-    """Standard error without what the thread writes that made this object."""
-
-    def __init__(self) -> None:
-        self._thread, self._stream = threading.get_ident(), sys.stderr
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
-
-
-def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any], *, hushed: bool = False) -> None:
-    """Add the work to a pipeline, one element per task; ``hushed`` workers leave errors to the launcher."""
+def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+    """Add the work to a pipeline, one element per task."""
     import apache_beam as beam
 
     _ = (
         pipeline
         | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
         | "One a worker" >> beam.Reshuffle()
-        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function), hushed))
+        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function)))
     )
 
 
@@ -110,18 +95,11 @@ class _Counted:
     """A function over tasks whose measures are added to Beam's counters."""
 
     function: Callable[[Any], Any]
-    hushed: bool = False
 
     def __call__(self, task: Any) -> None:
         from apache_beam.metrics import Metrics
 
-        try:
-            measured = self.function(task)
-        except BaseException:
-            if self.hushed:  # Beam's worker prints the traceback of an error, and also sends it to the launcher
-                sys.stderr = _WithoutThread()
-            raise
-        for name, number in (measured or {}).items():
+        for name, number in (self.function(task) or {}).items():
             Metrics.counter(NAMESPACE, name).inc(number)
 
 
@@ -166,7 +144,7 @@ class Beam:
     def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
         """Run ``function`` on every task; return the sums of its measures. Raises WorkError if the pipeline fails."""
         pipeline = self.pipeline()
-        build(pipeline, function, tasks, hushed=self.runner == PRISM)
+        build(pipeline, function, tasks)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise DataError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
@@ -217,8 +195,6 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
             )
         if endpoint != "embed":
             _reach(endpoint)
-            known = _options_of_server(endpoint) if left else set()
-            left = [word for word in left if _name(word) not in known]
     if left and runner not in _OTHER_OPTIONS:
         raise SettingError(
             f"{_name(left[0])}: this is not an option of Beam or of {runner}; correct it, or leave it out."
@@ -253,22 +229,6 @@ def _reach(endpoint: str) -> None:
             f"--job_endpoint={endpoint}: no job server answers at this address; start it, or correct the address "
             "(HOST:PORT)."
         ) from None
-
-
-def _options_of_server(endpoint: str) -> set[str]:
-    """Return the names of the options that a job server accepts itself; empty if it does not report them."""
-    import grpc
-    from apache_beam.portability.api import beam_job_api_pb2, beam_job_api_pb2_grpc
-
-    with grpc.insecure_channel(endpoint) as channel:
-        service = beam_job_api_pb2_grpc.JobServiceStub(channel)
-        try:
-            known = service.DescribePipelineOptions(
-                beam_job_api_pb2.DescribePipelineOptionsRequest(), timeout=CONNECT_SECONDS
-            )
-        except grpc.RpcError:
-            return set()
-        return {f"--{option.name}" for option in known.options}
 
 
 def _failure(error: BaseException, runner: str) -> CorpusveilError:

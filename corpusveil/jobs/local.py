@@ -103,7 +103,7 @@ class Local:
         size = 1 + len(tasks) // _CALLS
         called = pickle.dumps(function)
         waiting = (pool.submit(_call, called, tasks[at : at + size]) for at in range(0, len(tasks), size))
-        with startup.cores_shared_by(self.workers):  # of processes that start now
+        with startup.cores_shared_by(self.workers), startup.ended_later():  # of processes that start now
             running = set(islice(waiting, _AHEAD * self.workers))
         while running:
             done: set[Future[Measured]]

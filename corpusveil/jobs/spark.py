@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,9 +15,9 @@ from corpusveil.jobs.java import (
     QUICK,
     ensure_java,
     failure,
-    refuse_unreachable,
     saying_when_it_waits,
 )
+from corpusveil.jobs.startup import ended_later
 from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions
 
@@ -39,6 +40,7 @@ def require_pyspark() -> None:
 def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     """Return the active session or a new one. Raises UserError without pyspark or Java, and for Spark Connect."""
     require_pyspark()
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     active = SparkSession.getActiveSession()
@@ -49,34 +51,30 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         )
     if active is not None:
         return active
-    refuse_unreachable(master)
     ensure_java()
-    builder = SparkSession.builder.appName("corpusveil").config("spark.ui.showConsoleProgress", "false")
+    settings = {"spark.app.name": "corpusveil", "spark.ui.showConsoleProgress": "false"}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
         # why it does not start belongs on standard error
         options = f"{QUICK} -XX:+DisplayVMOutputToStderr -Dlog4j2.configurationFile={LOGGING.as_uri()}"
-        builder = builder.config("spark.driver.extraJavaOptions", options)
+        settings["spark.driver.extraJavaOptions"] = options
         if master is None or master.startswith("local"):  # elsewhere workers may get corpusveil after their daemon
-            builder = builder.config(*DAEMON)
+            settings |= [DAEMON]
     elif not _submitted().contains(EXECUTORS):
-        builder = builder.config(EXECUTORS, QUICK)
+        settings[EXECUTORS] = QUICK
     if "PYSPARK_GATEWAY_PORT" not in os.environ or not _submitted().contains(REDACTION[0]):
-        builder = builder.config(*REDACTION)
+        settings |= [REDACTION]
     if master is not None:
-        builder = builder.master(master)
+        settings["spark.master"] = master
     elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
-        builder = builder.master(f"local[{workers or '*'}]").config("spark.ui.enabled", "false")
+        settings |= {"spark.master": f"local[{workers or '*'}]", "spark.ui.enabled": "false"}
     try:
-        session = builder.getOrCreate()
+        with ended_later():
+            SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+        session = SparkSession.builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
         raise failure(error, started=False) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
-
-
-def _master(master: str | None) -> str | None:
-    """Return the address of the master: as given, or that of ``spark-submit``."""
-    return _submitted().get("spark.master") if master is None and "PYSPARK_GATEWAY_PORT" in os.environ else master
 
 
 def _submitted() -> Any:
@@ -110,10 +108,9 @@ class Spark:
     workers: int | None = None
 
     def check(self) -> None:
-        """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
+        """Raise UserError without PySpark, or without a Java where one is needed."""
         require_pyspark()
         if not (self.master or "").startswith("sc://"):
-            refuse_unreachable(_master(self.master))
             ensure_java()
 
     def slots(self) -> int:
@@ -123,8 +120,8 @@ class Spark:
         """Run ``function`` on every task; return the sums of its measures. Raises WorkError when the job fails."""
         session = spark_session(self.master, self.workers)
         slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
+        context = session.sparkContext
         try:
-            context = session.sparkContext
             accumulators = {name: context.accumulator(0) for name in NAMES}
             checked = SameVersions.of(function)
             with saying_when_it_waits(context):
@@ -133,4 +130,8 @@ class Spark:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             raise failure(error) from None
+        except KeyboardInterrupt:  # the session of a notebook lives on, and would go on with the job
+            with contextlib.suppress(Exception):
+                context.cancelAllJobs()
+            raise
         return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -9,9 +9,12 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
@@ -24,6 +27,10 @@ def context() -> BaseContext:
         return multiprocessing.get_context("spawn")
     forking = multiprocessing.get_context("forkserver")
     forking.set_forkserver_preload(["corpusveil.jobs.preload"])
+    with ended_later():
+        if _hears_signals():  # the server inherits this: Ctrl+C is its parent's to hear
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+        forkserver.ensure_running()
     return forking
 
 
@@ -38,3 +45,29 @@ def cores_shared_by(workers: int) -> Iterator[None]:
     finally:
         for name in missing:
             os.environ.pop(name, None)
+
+
+@contextlib.contextmanager
+def ended_later() -> Iterator[None]:
+    """Let a signal that ends this process wait for the end of the block, or what just started would outlive it.
+
+    Afterwards the handlers are as before. Spark sets its own, which calls Java, perhaps amid another such call.
+    """
+    if not _hears_signals():
+        yield
+        return
+    heard: list[int] = []
+    before = {
+        each: signal.signal(each, lambda number, _: heard.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+        for number in heard:
+            signal.raise_signal(number)
+
+
+def _hears_signals() -> bool:
+    return threading.current_thread() is threading.main_thread()

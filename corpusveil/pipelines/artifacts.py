@@ -18,7 +18,6 @@ from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
-from corpusveil.errors import SettingError
 from corpusveil.passages.build import build_store
 from corpusveil.passages.encoder import OtherVectors
 from corpusveil.passages.store import Store
@@ -39,54 +38,49 @@ from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text import languages
-from corpusveil.text.tokens import Tokenizer, string_buffers
 from corpusveil.waiting import reached, waiting
 
 SHOWN = 10
+_COUNTED = ("document", "sentence", "word", "different word")
 MANY = 1_000_000
 """The number of words from which an exact order gives a warning."""
 
 
 @contextlib.contextmanager
-def said_when_made(output: str, watch: Watch) -> Iterator[None]:
-    """Say at the end of the block that nothing was done, if the artifact was complete before."""
-    made = is_artifact(files.absolute(output))
-    yield
+def making(output: str, watch: Watch) -> Iterator[list[str]]:
+    """Say at the end of the block what it has put into the list, with its seconds, and if nothing was done."""
+    made, began, said = is_artifact(files.absolute(output)), time.monotonic(), list[str]()
+    yield said
     if made:
         watch.warn(f"{output}: already complete; nothing was done.")
+    watch.say(f"{output}: {'; '.join(said)}; {time.monotonic() - began:.1f} s")
 
 
 def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Count the n-grams of the corpus; return the description of the counts."""
-    flow, output = _of(settings), _place(settings, "counts")
-    began = time.monotonic()
+    flow = needed(settings.collocations, "collocations")
+    output = needed(flow.counts, "collocations.counts")
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
-    engine = settings.engine.make()
-    with said_when_made(output, watch):
-        made = count_corpus(flow.input, output, engine, options, watch=watch.stage)
-    least, longest = made["options"]["min_count"], made["options"]["max_n"]
-    watch.say(
-        f"{output}: {several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least "
-        f"{several(least, 'time')}; "
-        f"{several(made['documents'], 'document')}, {several(made['sentences'], 'sentence')}, "
-        f"{several(made['words'], 'word')}, {several(made['different_words'], 'different word')}; "
-        f"{time.monotonic() - began:.1f} s"
-    )
+    with making(output, watch) as said:
+        made = count_corpus(flow.input, output, settings.engine.make(), options, watch=watch.stage)
+        least, longest = made["options"]["min_count"], made["options"]["max_n"]
+        said.append(
+            f"{several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least {several(least, 'time')}"
+        )
+        sizes = (several(made[f"{what}s".replace(" ", "_")], what) for what in _COUNTED)
+        said.append(", ".join(sizes))
     return made
 
 
 def score(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Score the counts; return the description of the collocation table."""
-    flow, output = _of(settings), _place(settings, "table")
-    began = time.monotonic()
-    spoken = read_artifact(files.absolute(_place(settings, "counts")), "counts").get("language")
-    connectors = connector_words(flow.connectors, spoken)
+    flow = needed(settings.collocations, "collocations")
+    counts, output = needed(flow.counts, "collocations.counts"), needed(flow.table, "collocations.table")
+    connectors = connector_words(flow.connectors, read_artifact(files.absolute(counts), "counts").get("language"))
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
-    engine = settings.engine.make()
-    with said_when_made(output, watch):
-        made = score_counts(_place(settings, "counts"), output, engine, scoring, watch=watch.stage)
-    numbers = ", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items())
-    watch.say(f"{output}: {numbers}; {time.monotonic() - began:.1f} s")
+    with making(output, watch) as said:
+        made = score_counts(counts, output, settings.engine.make(), scoring, watch=watch.stage)
+        said.append(", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items()))
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
         top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
     watch.say("first: " + ", ".join(f"{row['ngram']} ({row['score']:.2f})" for row in top))
@@ -95,42 +89,40 @@ def score(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Tokenize the corpus; return the description of the tokens."""
-    flow, output = _of(settings), _place(settings, "tokens")
-    began = time.monotonic()
-    engine = settings.engine.make()
-    with said_when_made(output, watch):
+    flow = needed(settings.collocations, "collocations")
+    output = needed(flow.tokens, "collocations.tokens")
+    with making(output, watch) as said:
         made = tokenize_corpus(
-            flow.input, output, engine, flow.tokenizer, flow.table,
+            flow.input, output, settings.engine.make(), flow.tokenizer, flow.table,
             text=flow.text, hyphens=flow.hyphens, language=_language(flow), watch=watch.stage,
         )  # fmt: skip
-    watch.say(
-        f"{output}: {several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
-        f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}; "
-        f"{time.monotonic() - began:.1f} s"
-    )
+        said.append(
+            f"{several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
+            f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}"
+        )
     return made
 
 
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
     chosen = needed(settings.embeddings, "embeddings")
-    tokens, output = _place(settings, "tokens"), chosen.vectors
+    tokens = needed(needed(settings.collocations, "collocations").tokens, "collocations.tokens")
     training = Training(
         dimensions=chosen.dimensions, window=chosen.window, epochs=chosen.epochs, min_count=chosen.min_count,
         workers=chosen.threads,
     )  # fmt: skip
-    with said_when_made(output, watch):
+    with making(chosen.vectors, watch) as said:
         if chosen.trainer == "spark":
             from corpusveil.jobs.mllib import train_on_spark
 
-            made = train_on_spark(tokens, output, training, settings.engine.master)
+            made = train_on_spark(tokens, chosen.vectors, training, settings.engine.master)
         else:
             engine = settings.engine.model_copy(update={"workers": None}).make()
             # In this process alone: a function cannot be sent to another one to report from there.
             progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
             with waiting("training"):
-                made = train_vectors(tokens, output, engine, training, progress=progress)
-    watch.say(f"{output}: {made['words']:,} tokens, {made['dimensions']} dimensions, {made['seconds']:.1f} s")
+                made = train_vectors(tokens, chosen.vectors, engine, training, progress=progress)
+        said.append(f"{made['words']:,} tokens, {made['dimensions']} dimensions")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made
 
@@ -138,8 +130,7 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
 def space(settings: Settings, watch: Watch) -> Space:
     """Build the space of the given vectors, or of the embeddings in these settings."""
     chosen = needed(settings.space, "space")
-    output, began = chosen.path, time.monotonic()
-    read = []
+    output, read = chosen.path, []
     for url in _vectors_of(settings):
         with waiting(f"reading {url}"):
             read.append(read_vectors(url, chosen.language))
@@ -165,7 +156,7 @@ def space(settings: Settings, watch: Watch) -> Space:
     }  # fmt: skip
     lessons = find_shards(chosen.lessons) if chosen.lessons else []
     teacher = None if chosen.teacher is None else OtherVectors.named(chosen.teacher)
-    with lease.hold(files.join(files.absolute(output), lease.FOLDER)), said_when_made(output, watch):
+    with lease.hold(files.absolute(output)), making(output, watch) as said:
         if chosen.lists and size > MANY:
             watch.warn(
                 f"{size:,} words: their order takes time that grows with the square of their number; a vocabulary file "
@@ -175,7 +166,8 @@ def space(settings: Settings, watch: Watch) -> Space:
             built = build_space(read, **how)
         built = (built if teacher is None else _taught(built, teacher, lessons)).save(output)
         files.sweep(output)
-    _describe(built, output, time.monotonic() - began, watch)
+        said.append(f"{len(built):,} words, {built.dimensions} dimensions, {several(len(built.lists), 'list')}")
+    _describe(built, watch)
     return built
 
 
@@ -200,11 +192,8 @@ def _vectors_of(settings: Settings) -> list[str]:
     return given or ([] if settings.embeddings is None else [settings.embeddings.vectors])
 
 
-def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
-    watch.say(
-        f"{output}: {len(built):,} words, {built.dimensions} dimensions, {len(built.lists)} list"
-        f"{'' if len(built.lists) == 1 else 's'}, {seconds:.1f} s\nsha256 {built.digest}"
-    )
+def _describe(built: Space, watch: Watch) -> None:
+    watch.say(f"sha256 {built.digest}")
     asked = ", as asked" if "scale" in built.info["made"] else ""
     watch.say(f"Median distance of two words: {median_distance(built.vectors):.4g}{asked}.")
     if common := in_common(built):
@@ -214,12 +203,6 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
     joined = sum(len(parts(word)) > 1 for word in built.vocabulary.words)
     if joined:
         watch.say(f"{joined:,} words are collocations, which the tokenizers gst and mst look up.")
-    unreachable = len(built) - _reachable(built) - joined
-    if unreachable:
-        watch.say(
-            f"{unreachable:,} words never match the input, since the tokenizer does not produce them (capitals, "
-            "punctuation inside, or numbers). They can still be drawn as replacements."
-        )
     if built.counts is None:
         watch.say(
             "No public counts: 'resample' will draw all words with equal probability. Build the space with public "
@@ -227,32 +210,22 @@ def _describe(built: Space, output: str, seconds: float, watch: Watch) -> None:
         )
 
 
-def _reachable(built: Space) -> int:
-    """Return the number of words that the tokenizer can produce: those that are one lower-case word token."""
-    words = built.vocabulary.words
-    tokenizer = Tokenizer.of_words(words, built.hyphens or "split", built.language)
-    tokens = tokenizer.tokens(*string_buffers(pa.array(words, pa.large_string())))
-    single = tokens.offsets[1:] - tokens.offsets[:-1] == 1
-    first = tokens.offsets[:-1][single]
-    return int((tokens.ids[first] == [number for number, is_single in enumerate(single) if is_single]).sum())
-
-
 def store(settings: Settings, watch: Watch) -> Store:
     """Build the store of the public texts in these settings."""
-    chosen, began = needed(settings.store, "store"), time.monotonic()
+    chosen = needed(settings.store, "store")
     least, _, most = chosen.words.partition("-")
     watch.warn(f"{' '.join(chosen.input)}: these texts are released word for word")
-    with said_when_made(chosen.path, watch):
+    with making(chosen.path, watch) as said:
         made = build_store(
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
             (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
             unlike=chosen.unlike, encoder=chosen.encoder, refuse=chosen.refuse, watch=watch.stage,
         )  # fmt: skip
-    info, seconds = made.info, time.monotonic() - began
-    pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"
+        info = made.info
+        pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"
+        said.append(f"{pieces}, from {several(info['documents'], 'document')}")
     refused = ", ".join(f"{fault} {count:,}" for fault, count in info["refused"].items())
-    watch.say(f"{chosen.path}: {pieces}, from {several(info['documents'], 'document')}; {seconds:.1f} s")
     watch.say(f"refused for: {refused or 'nothing'}\nsha256 {made.digest}")
     for name in (name for name in ("like", "unlike") if name in info["figures"]):
         measured = "pieces of these texts that the store does not have" if name == "like" else "pieces of unlike texts"
@@ -260,16 +233,5 @@ def store(settings: Settings, watch: Watch) -> Store:
     return made
 
 
-def _of(settings: Settings) -> CollocationsSettings:
-    return needed(settings.collocations, "collocations")
-
-
 def _language(flow: CollocationsSettings) -> str | None:
     return None if flow.language is None else languages.code_of(flow.language)
-
-
-def _place(settings: Settings, name: str) -> str:
-    place = getattr(_of(settings), name)
-    if place is None:
-        raise SettingError(f"collocations.{name}: this setting is missing; add it.")
-    return str(place)

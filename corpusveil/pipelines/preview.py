@@ -11,19 +11,18 @@ import pyarrow as pa
 
 from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError
-from corpusveil.pipelines.resolve import mechanism_of, release_of
+from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSettings
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.inputs import find_shards
-from corpusveil.storage.reading import reading, refuse
+from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.promises import NO_AUTHOR
-from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil.waiting import waiting
 
 TEXTS = 5
@@ -68,21 +67,6 @@ class Preview(Shown):
             fields += [(drawn.name, _shown(drawn.texts[number])) for drawn in self.drawn]
         return Card(PRIVATE, fields)
 
-    def table(self) -> pa.Table:
-        """Return a row for each text at each epsilon: text (its number), unit, epsilon, before, after; private."""
-        rows = [
-            {"text": number, "unit": "passage" if drawn.of_passages else "words", "epsilon": drawn.epsilon,
-             "before": before, "after": drawn.texts[number]}
-            for drawn in self.drawn for number, before in enumerate(self.before)
-        ]  # fmt: skip
-        return pa.Table.from_pylist(rows)
-
-    def beside(self, others: Sequence[Preview], key_in_words: str) -> Preview:
-        """Return this preview with what others, under the same key, show of the same texts."""
-        made_by = " ".join(dict.fromkeys([*(shown.made_by for shown in (self, *others)), key_in_words]))
-        every = [*self.drawn, *(drawn for other in others for drawn in other.drawn)]
-        return dataclasses.replace(self, drawn=every, made_by=made_by)
-
 
 def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
     """Privatize the first texts of the corpus at each epsilon per token, and at that of the settings' risk.
@@ -98,41 +82,54 @@ def preview(settings: Settings, epsilons: Sequence[float]) -> Preview:
     named = "A throwaway key: the next preview will differ." if settings.key.path is None else (
         f"Key {settings.key.path}."
     )  # fmt: skip
-    return drawn(settings, epsilons, rows[:TEXTS], texts, columns.text, key, named)
+    return previewed([(settings, epsilons)], rows, texts, columns.text, key, named)
 
 
-def drawn(
-    settings: Settings, epsilons: Sequence[float], rows: Sequence[Row], sample: pa.Array,
-    column: str, key: Key, key_in_words: str,
+def previewed(
+    ways: Sequence[tuple[Settings, Sequence[float]]], rows: Sequence[Row], sample: pa.Array, column: str, key: Key,
+    key_in_words: str,
 ) -> Preview:  # fmt: skip
-    """Privatize rows of text and identity under a key; the release must not be made of the ``sample``."""
-    risk, output, budget = None, settings.output, settings.budget
+    """Privatize the first rows of text and identity under a key, by each of these settings at its epsilons.
+
+    No release may be made of the ``sample``.
+    """
+    before, ids = (list(values) for values in zip(*rows[:TEXTS], strict=True))
+    documents = Documents(pa.array(before, pa.large_string()), ids, column)
+    made = [(_made_by(settings), _drawn(settings, epsilons, documents, sample, key)) for settings, epsilons in ways]
+    said = [*dict.fromkeys(made_by for made_by, _ in made), key_in_words]
+    return Preview(before, [shown for _, drawn in made for shown in drawn], " ".join(said))
+
+
+def _drawn(
+    settings: Settings, epsilons: Sequence[float], documents: Documents, sample: pa.Array, key: Key
+) -> list[Drawn]:
+    """Privatize documents at the settings' risk, if they have one, and at each epsilon."""
+    output, risk = settings.output, settings.value("budget.risk")
     if settings.store is None:
-        output, budget = OutputSettings(path="-", accept_no_guarantee=True), None
-        if (asked := settings.value("budget.risk")) is not None:
-            risk = epsilon_at(mechanism_of(settings), asked, settings.text.policy())
-    every = [*([] if risk is None else [risk.epsilon]), *epsilons]
-    budget = (budget or BudgetSettings(epsilon=every[0])).model_copy(update={"epsilon": every[0]})
+        output = OutputSettings(path="-", accept_no_guarantee=True)
+        budget = BudgetSettings(risk=risk) if risk is not None else BudgetSettings(epsilon=epsilons[0])
+    else:
+        budget = (settings.budget or BudgetSettings()).model_copy(update={"epsilon": epsilons[0]})
     first = release_of(settings.model_copy(update={"budget": budget, "output": output}), key)
     first.refuse(sample)
-    before, ids = (list(column) for column in zip(*rows, strict=True))
-    documents = Documents(pa.array(before, pa.large_string()), ids, column)
     doing = "drawing" if settings.store is None else "looking for passages"
     shown: list[Drawn] = []
-    for epsilon in every:
+    for release in ([] if risk is None else [first]) + [first.at(epsilon) for epsilon in epsilons]:
+        epsilon = release.configuration()["budget"]["epsilon"]
         with waiting(f"{doing} at epsilon {epsilon:.4g}"):
-            release = first.at(epsilon)
-            texts = release.kernel(whole_corpus=True).apply(documents)[0].to_pylist()
-        law = f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}"
-        read = "" if risk is None or epsilon != risk.epsilon else f"; {risk.sentence()}"
-        shown.append(Drawn(epsilon, texts, f"{law}{read}.", release.counted == "piece"))
+            texts = release.kernel().apply(documents)[0].to_pylist()
+        chose = getattr(release, "risk", None)
+        said = [f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}", *([] if chose is None else [chose.sentence()])]
+        shown.append(Drawn(epsilon, texts, f"{'; '.join(said)}.", release.counted == "piece"))
+    return shown
+
+
+def _made_by(settings: Settings) -> str:
     if settings.store is not None:
         facts = "" if settings.store.accept_overlap else f" {NO_AUTHOR}"
-        made_by = f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange.{facts} {key_in_words}"
-    else:
-        space, mechanism = needed(settings.space, "space").path, needed(settings.mechanism, "mechanism").name
-        made_by = f"Space {space.removeprefix(SCHEME)}, mechanism {mechanism}. {key_in_words}"
-    return Preview(before, shown, made_by.rstrip())
+        return f"Store {settings.store.path.removeprefix(SCHEME)}, passage-exchange.{facts}"
+    space, mechanism = needed(settings.space, "space").path, needed(settings.mechanism, "mechanism").name
+    return f"Space {space.removeprefix(SCHEME)}, mechanism {mechanism}."
 
 
 def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
@@ -142,7 +139,7 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
     name = name_of_corpus(corpus.name, shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
     first: list[Row] = []
-    with reading(task, columns, aside=refuse) as shard:
+    with reading(task, columns) as shard:
         for batch in shard.batches:
             rows = zip(batch.texts.to_pylist(), batch.identities(name, task.relative), strict=True)
             first += [row for row in rows if row[0] and row[0].strip()]

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 
 from corpusveil.display import several
 from corpusveil.errors import CapError, listed
 from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
-from corpusveil.pipelines.watch import BufferedWatch, Watch
+from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
+from corpusveil.transforms.identities import repeated
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.manifest import MANIFEST
@@ -32,23 +34,25 @@ def privatize(
 ) -> Outcome:  # fmt: skip
     """Make the release of a plan. It is ``announced`` with its guarantee, and with ``explain`` in full."""
     watch = watch or Watch()
-    later, release, spending = BufferedWatch(watch), plan.run.release, plan.run.spending
-    _note(plan, later)
-    if announced:
-        _note_rows(plan, later)
-        announce(release, later, explain=explain)
-        if spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
-            for line in spending.promises():  # not of a finished release, which asks no ledger
-                later.say(line)
-            for line in spending.doubts():
-                later.warn(f"warning: {line}")
+
+    def begun(first: Sequence[Batch]) -> None:
+        _note(plan, watch)
+        if announced:
+            _note_rows(plan, watch)
+            announce(plan.run.release, watch, explain=explain)
+            if plan.run.spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
+                for line in plan.run.spending.promises():  # not of a finished release, which asks no ledger
+                    watch.say(line)
+                for line in plan.run.spending.doubts():
+                    watch.warn(f"warning: {line}")
+        for batch in first:
+            if batch.ids is not None and plan.run.release.duplicates == "independent" and (said := repeated(batch.ids)):
+                watch.warn(f"warning: in the first rows, {said}")
+
     engine = engine or plan.engine.make()
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
-    outcome = dataclasses.replace(
-        plan.run, debug=debug, watch=watch.shards, begun=later.begin,
-        look=lambda batch: _warn_of_repeated(batch, release, later),
-    ).privatize(engine)  # fmt: skip
+    outcome = dataclasses.replace(plan.run, debug=debug, watch=watch.shards, begun=begun).privatize(engine)
     _describe(outcome, plan, watch)
     return outcome
 
@@ -71,8 +75,7 @@ def _note(plan: Plan, watch: Watch) -> None:
     for line in plan.run.release.remarks():
         watch.say(line)
     if (own := plan.own_key) is not None:
-        said = "is used again; for other documents, give another key" if plan.is_again else "is for later runs, too"
-        watch.warn(f"No key is given. The key of this output and this input, {own}, {said}.")
+        watch.warn(f"No key is given. The key of this output and this input is {own}; other documents need another.")
 
 
 def _note_rows(plan: Plan, watch: Watch) -> None:
@@ -81,14 +84,6 @@ def _note_rows(plan: Plan, watch: Watch) -> None:
             "No column is named as id, so rows are identified by their place: a row that is added or removed gives all "
             "later rows of its file other noise, and spends their budget again. Name the column that identifies rows "
             "(id)."
-        )
-
-
-def _warn_of_repeated(batch: Batch, release: AnyRelease, watch: Watch) -> None:
-    if batch.ids is not None and release.duplicates == "independent" and len(set(batch.ids)) < len(batch.ids):
-        watch.warn(
-            f"warning: the first {len(batch.ids):,} rows have {several(len(set(batch.ids)), 'different id')}. Equal "
-            "texts with the same id get equal noise, which shows that they are equal; give each row an id of its own."
         )
 
 
@@ -106,10 +101,9 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
         watch.warn(f"warning: {rows} dropped; the private records name the first ones.")
     elif not counts.documents:
         watch.warn("warning: no document was found in the input.")
-    if counts.dropped and plan.run.spending is not None and plan.run.spending.over_cap == "drop":
-        copies = "copies, and " if plan.run.release.duplicates == "drop" else ""
+    if counts.dropped:
         documents = several(counts.dropped, "document was", "documents were")
-        watch.warn(f"warning: {documents} left out: {copies}those of units above a cap.")
+        watch.warn(f"warning: {documents} left out: those of units above a cap.")
     if counts.unknown_share > MANY_UNKNOWN:
         watch.warn(
             f"warning: more than {MANY_UNKNOWN:.0%} of the words are not in the space, and were replaced regardless of "

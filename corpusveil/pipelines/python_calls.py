@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
@@ -22,13 +22,12 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.passages.pieces import Per
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
-from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, drawn
+from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, previewed
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import ended, validated
 from corpusveil.sampling.keys import Key
-from corpusveil.spaces import Space, load_space
-from corpusveil.spaces.installed import ENGLISH, SCHEME
+from corpusveil.spaces.installed import ENGLISH
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine
@@ -40,11 +39,7 @@ from corpusveil.transforms.release.keyed_release import AnyRelease, require_rele
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, forecast
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.table import chunks_of, plain_texts
-
-Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
-"""The units of a ledger: a column or ``content``, several, or columns by name."""
-
+from corpusveil.transforms.table import Units, chunks_of, plain_texts
 
 T = TypeVar("T")
 _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")
@@ -124,15 +119,9 @@ def preview(
         risk = started("budget")["budget"]["risk"]
     given = policies | {"risk": risk, "epsilon": epsilon, "store": store}
     settings = _named("cv.preview", space, mechanism, given)
-    first = (settings, [] if epsilon is None else [float(epsilon)])
-    passages = (_named("cv.preview", None, None, {"store": ENGLISH, "epsilon": PASSAGE}), [PASSAGE])
-    return _previewed(texts, text, [first, *([passages] if shows_both else [])], key)
-
-
-def _previewed(
-    texts: Any, text: str, ways: Sequence[tuple[Settings, Sequence[float]]], key: Key | None
-) -> Preview:  # fmt: skip
-    """Draw the first texts by each of these settings, at its risk and these epsilons, under one key."""
+    ways = [(settings, [] if epsilon is None else [float(epsilon)])]
+    if shows_both:
+        ways.append((_named("cv.preview", None, None, {"store": ENGLISH, "epsilon": PASSAGE}), [PASSAGE]))
     frame = frame_of(texts, text)
     plain = (plain_texts(chunk, text).cast(pa.large_string()) for chunk in chunks_of(frame.texts))
     sample = pa.chunked_array(plain, pa.large_string())
@@ -140,12 +129,9 @@ def _previewed(
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")
     sample = sample.take(pa.array(there, pa.int64())).combine_chunks()
-    key_in_words = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
-    used, made = key or Key.generate(), list[Preview]()
-    for settings, epsilons in ways:
-        rows = [(content, str(number)) for number, content in enumerate(sample.slice(0, TEXTS).to_pylist())]
-        made.append(drawn(settings, epsilons, rows, sample, text, used, ""))
-    return made[0].beside(made[1:], key_in_words)
+    rows = [(content, str(number)) for number, content in enumerate(sample.slice(0, TEXTS).to_pylist())]
+    named = "A throwaway key: the next preview will differ." if key is None else "Under the key that was given."
+    return previewed(ways, rows, sample, text, key or Key.generate(), named)
 
 
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
@@ -268,14 +254,3 @@ def _engine(engine: Engine | None) -> Engine:
             raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
         raise of_other_type("engine", engine, needed)
     return engine
-
-
-def demo_space() -> Space:
-    """Return the installed space ``en``: 57,701 words of general English, on which every mechanism works.
-
-    Raises UserError without the package corpusveil-space-en, or if other users may write to the cache folder.
-
-    >>> len(cv.demo_space())
-    57701
-    """
-    return load_space(SCHEME + ENGLISH)

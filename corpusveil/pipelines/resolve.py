@@ -36,25 +36,20 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """A run and its engine; ``own_key`` is the file of the key of its release, if settings name no key.
-
-    ``is_again`` says that an earlier run made it.
-    """
+    """A run and its engine; ``own_key`` is the file of the key of its release, if settings name no key."""
 
     run: Run
     engine: EngineSettings
     own_key: Path | None
-    is_again: bool
 
 
 def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
     """Return the plan of the settings' release; ``make_key``: with a new key if settings name none."""
-    settings = settings.with_strategy()
     corpus, output, ledger = needed(settings.corpus, "corpus"), needed(settings.output, "output"), settings.ledger
     refuse_published(settings)
     named = settings.key.test or settings.key.environment is not None or settings.key.path is not None
     own = None if named else own_key(settings)
-    is_again, key = own is not None and own.exists(), key_of(settings.key, own)
+    key = key_of(settings.key, own)
     release, spending = release_of(settings, key), None
     columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator)
     if own is not None and make_key:
@@ -67,8 +62,7 @@ def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
     reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
     writes = CorpusOut(output.path, records_of(output), output.format, output.rows_per_task)
     run = Run(release, reads, writes, spending=spending)
-    own = own if own is not None and own.exists() else None
-    return Plan(run, settings.engine, own, is_again)
+    return Plan(run, settings.engine, own if own is not None and own.exists() else None)
 
 
 def release_of(settings: Settings, key: Key) -> AnyRelease:

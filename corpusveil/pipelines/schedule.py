@@ -312,7 +312,7 @@ def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
     check(document)
     records = Records(files.absolute(records_of(needed(document.settings.output, "output"))))
     records.close()
-    held = lease.take(records.address(lease.FOLDER))
+    held = lease.take(records.url)
     if isinstance(held, str):
         watch.warn(f"{document.file}: another run is in progress ({held}); nothing was done.")
         return 0
@@ -393,7 +393,7 @@ def status(document: Document) -> Iterator[str]:
     schedule = Schedule.of(document)
     runs, shards = schedule.state.index.runs, schedule.state.index.shards
     yield f"{several(len(runs), 'run')}, {several(len(shards), 'shard')}"
-    if (busy := lease.holder(schedule.records.address(lease.FOLDER))) is not None:
+    if (busy := lease.holder(schedule.records.url)) is not None:
         yield f"in progress: {busy}"
     look = schedule.look()
     yield from _told(schedule, look, schedule.damage())

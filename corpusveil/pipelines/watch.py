@@ -23,22 +23,3 @@ class Watch:
     """Shows a stage while it lasts: its name, and how many of its tasks have a record in a folder."""
     shards: Callable[[Records, Sequence[ShardTask], str], AbstractContextManager[Any]] | None = None
     """Shows the shards of a release while they are worked on: their records, the tasks, and a title."""
-
-
-class BufferedWatch(Watch):
-    """Holds lines back until the work begins, so that an error comes before announcements."""
-
-    def __init__(self, watch: Watch) -> None:
-        self._watch, self._held = watch, list[tuple[Callable[[str], None], str]]()
-
-    def say(self, line: str) -> None:
-        self._held.append((self._watch.say, line))
-
-    def warn(self, line: str) -> None:
-        self._held.append((self._watch.warn, line))
-
-    def begin(self) -> None:
-        """Pass on the lines that were held back."""
-        for take, line in self._held:
-            take(line)
-        self._held.clear()

@@ -6,7 +6,7 @@ import json
 import re
 import threading
 from collections.abc import Callable, Mapping
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 from pydantic import ConfigDict
 
@@ -56,15 +56,8 @@ def complete(url: str, description: Mapping[str, Any], **style: Any) -> bool:
     return files.create_bytes(files.join(url, ARTIFACT), (json.dumps(description, **style) + "\n").encode())
 
 
-class Digested(Protocol):
-    """An artifact with a digest of its content, in memory."""
-
-    @property
-    def digest(self) -> str:
-        """The SHA-256 of the content, hexadecimal."""
-
-
-D = TypeVar("D", bound=Digested)
+D = TypeVar("D", bound=Any)
+"""An artifact with a ``digest`` of its content, in memory."""
 
 
 class Saved(Generic[D]):

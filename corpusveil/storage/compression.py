@@ -18,11 +18,12 @@ CHUNK_BYTES = 1 << 20
 GZIP_LEVEL = 1
 _GZIP_WBITS = 31
 _CUT_SHORT = "Truncated compressed stream"
-_UNREAD = {
-    "too much memory": "this zstd file needs a window of more than 128 MiB (zstd --long=28 or more)",
-    "Dictionary mismatch": "this zstd file needs a dictionary (zstd -D)",
+_DAMAGED = {
+    ".gz": "this gzip file is damaged, or not a valid one; fetch or make it again; if the server or a browser unpacked "
+    "it on the way, save it without .gz.",
+    ".zst": "this zstd file is damaged, needs a dictionary (zstd -D) or a window of more than 128 MiB (--long=28), or "
+    "is not a valid one; fetch or make it again.",
 }
-"""Why sound files are not read, by what Arrow says of them."""
 
 
 def codec_of(name: str) -> Codec:
@@ -53,13 +54,7 @@ def chunks(file: IO[bytes], name: str, codec: Codec) -> Iterator[bytes]:
             raise
         if _CUT_SHORT in str(error):
             raise _cut_short(name) from None
-        for words, why in _UNREAD.items():
-            if words in str(error):
-                raise DataError(f"{name}: {why}; unpack it, and compress it without.") from None
-        why = f"this {NAMES[codec]} file is damaged, or not a valid one; fetch or make it again."
-        if codec == ".gz" and raw.head != b"\x1f\x8b":
-            why = "this is no gzip file; if the server or a browser unpacked it on the way, save it without .gz."
-        raise DataError(f"{name}: {why}") from None
+        raise DataError(f"{name}: {_DAMAGED[codec]}") from None
 
 
 class Unpacked(io.RawIOBase):
@@ -92,14 +87,14 @@ class CountingReader(io.RawIOBase):
     def __init__(self, file: IO[bytes]) -> None:
         super().__init__()
         self._file = file
-        self.taken, self.head = 0, b""
+        self.taken = 0
 
     def readable(self) -> bool:
         return True
 
     def read(self, size: int = -1, /) -> bytes:
         data = self._file.read(size)
-        self.taken, self.head = self.taken + len(data), self.head or data[:2]
+        self.taken += len(data)
         return data
 
     def readinto(self, buffer: Any, /) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,28 +15,20 @@ from corpusveil.storage.records import RUN_VERSION, Line, Record, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 
-_WORDS = "another run has"
-
-
-def another(words: str) -> dict[str, str]:
-    """Return the metadata of a field that is the same for all starts of a run; the words are for another run."""
-    return {_WORDS: words}
-
-
-MAY_DIFFER = another("")
-"""The metadata of a field that may differ between starts of one run."""
-
-
-def words_of(*kinds: Any) -> dict[str, str]:
-    """Return the words for another run by the name of a field. Raises TypeError for a field that says neither."""
-    words = {}
-    for kind in kinds:
-        for each in dataclasses.fields(kind):
-            if _WORDS not in each.metadata:
-                message = f"{kind.__name__}.{each.name}: say what another run has, or MAY_DIFFER"
-                raise TypeError(message)
-            words[each.name] = each.metadata[_WORDS]
-    return {name: word for name, word in words.items() if word}
+WORDS = {
+    "release": "another configuration (mechanism, budget, text policy, space or version)",
+    "key": "another key",
+    "ledger": "another ledger, or none",
+    "inputs": "other input shards",
+    "columns": "other columns, or with CSV cells written in another way",
+    "name": "another name of the corpus (by default its folder)",
+    "on_bad_rows": "another treatment of bad rows (on_bad_rows)",
+    "url": "another output folder",
+    "format": "another output format",
+}
+"""What is the same for all starts of a run, and the words for another run, by the field of a claim."""
+MAY_DIFFER = {"root", "records", "rows_per_task"}
+"""The fields that may differ between starts of one run; ``root`` is part of the paths of ``inputs`` in a claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +41,11 @@ class CorpusIn:
     records.
     """
 
-    inputs: Sequence[str] = field(metadata=another("other input shards"))
-    columns: Columns = field(
-        default_factory=Columns, metadata=another("other columns, or with CSV cells written in another way")
-    )
-    root: str | None = field(default=None, metadata=MAY_DIFFER)
-    """Part of the paths of ``inputs`` in a claim."""
-    name: str | None = field(default=None, metadata=another("another name of the corpus (by default its folder)"))
-    on_bad_rows: OnBadRows = field(default="refuse", metadata=another("another treatment of bad rows (on_bad_rows)"))
+    inputs: Sequence[str]
+    columns: Columns = field(default_factory=Columns)
+    root: str | None = None
+    name: str | None = None
+    on_bad_rows: OnBadRows = "refuse"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +56,10 @@ class CorpusOut:
     input. ``rows_per_task`` parts shards among workers, and changes no bytes.
     """
 
-    url: str = field(metadata=another("another output folder"))
-    records: str | None = field(default=None, metadata=MAY_DIFFER)
-    format: str = field(default="same", metadata=another("another output format"))
-    rows_per_task: int | None = field(default=None, metadata=MAY_DIFFER)
+    url: str
+    records: str | None = None
+    format: str = "same"
+    rows_per_task: int | None = None
 
     @property
     def private(self) -> Records:
@@ -82,15 +71,6 @@ class CorpusOut:
         if task.piece is None:
             return files.join(self.url, "data", task.shard_name)
         return self.private.address("pieces", f"{task.record_name.removesuffix('.json')}{task.suffix}")
-
-
-WORDS: Mapping[str, str] = {
-    "release": "another configuration (mechanism, budget, text policy, space or version)",
-    "key": "another key",
-    "ledger": "another ledger, or none",
-    **words_of(CorpusIn, CorpusOut),
-}
-"""The words for another run, by the field of a claim."""
 
 
 class Claim(Record):

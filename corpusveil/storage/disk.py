@@ -4,51 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import io
 import os
-import stat
-import sys
 import uuid
 from collections.abc import Iterator
-from typing import IO, Any
+from typing import IO
 
-from corpusveil.errors import AddressError, WorkError, changed_while_read, file_in_the_way, not_writable
+from corpusveil.errors import AddressError, WorkError, file_in_the_way, not_writable
 from corpusveil.storage.failures import failing
 
 PRIVATE_MODE = 0o600
 _PUBLIC_MODE = 0o644
 _ATTEMPTS = 100
 _BUFFER = 1 << 20
-
-
-class LocalFile(io.FileIO):
-    """A local file with exactly the bytes that it had when it was opened; failing reads say of what they are."""
-
-    def __init__(self, path: str) -> None:
-        with failing(path, "read"):
-            super().__init__(path, "rb")
-        self._opened = os.fstat(self.fileno())
-        self._size = self._opened.st_size if stat.S_ISREG(self._opened.st_mode) else sys.maxsize
-
-    def refuse_changed(self) -> None:
-        """Raise WorkError if the file is not as it was when it was opened: longer, or written again."""
-        with failing(str(self.name), "read"):
-            now = os.stat(self.name)
-        if (now.st_size, now.st_mtime_ns) != (self._opened.st_size, self._opened.st_mtime_ns):
-            raise changed_while_read(self.name)
-
-    def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
-        from_end = whence == os.SEEK_END
-        return super().seek(self._size + offset if from_end else offset, os.SEEK_SET if from_end else whence)
-
-    def readinto(self, buffer: Any, /) -> int:
-        view = memoryview(buffer).cast("B")
-        with failing(str(self.name), "read"):
-            return super().readinto(view[: max(0, self._size - self.tell())]) or 0
-
-    def readall(self) -> bytes:
-        with failing(str(self.name), "read"):
-            return super().read(max(0, self._size - self.tell())) or b""
 
 
 @contextlib.contextmanager
@@ -144,29 +111,12 @@ def make_folder(path: str, *, private: bool = False) -> None:
     path = path.rstrip("/") or path[:1] or "."
     try:
         for level in missing_folders(path):
-            try:
+            with contextlib.suppress(FileExistsError, FileNotFoundError):  # others make and remove folders meanwhile
                 os.mkdir(level, 0o700 if private and level == path else 0o755)
-            except FileExistsError:  # another process made it just now; or a file, on which more fails
-                continue
-            except FileNotFoundError:  # another process removed what it lies in, which was empty
-                continue
-            _flush_folder(os.path.dirname(level))
+                _flush_folder(os.path.dirname(level))
+            if os.path.lexists(level) and not os.path.isdir(level):
+                raise file_in_the_way(path)
     except PermissionError:
         raise AddressError(f"{path}: there is no permission to create this folder.") from None
-    except NotADirectoryError:
-        pass
     except OSError as error:
         raise WorkError(f"{path}: this folder could not be created ({error.strerror}).") from None
-    if _in_the_way(path):
-        raise file_in_the_way(path)
-
-
-def _in_the_way(path: str) -> bool:
-    """Return whether there is something that is no folder, here or above, and not just a folder that is gone again."""
-    while True:
-        try:
-            mode = os.lstat(path).st_mode
-        except (FileNotFoundError, NotADirectoryError):
-            path = os.path.dirname(path) or "."
-        else:
-            return not stat.S_ISDIR(mode) and not (stat.S_ISLNK(mode) and os.path.isdir(path))

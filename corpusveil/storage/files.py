@@ -22,15 +22,15 @@ import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
 from corpusveil.errors import AddressError, of_other_type
-from corpusveil.storage import disk, failures
+from corpusveil.storage import disk, failures, remote
 from corpusveil.storage.failures import failing
-from corpusveil.storage.remote import RemoteReader, RemoteWriter, protocols, shown_whole
+from corpusveil.storage.remote import protocols, shown_whole
 
 _UNFINISHED = re.compile(r"\..+\.[0-9a-f]{32}\.part")
 _BUFFER = 1 << 20
 _COPIED = 8 << 20
-_CONFLICTS = {"ConditionalRequestConflict", "OperationAborted", "409"}
-_TAKEN = {"PreconditionFailed", "412", "BlobAlreadyExists", "UnauthorizedBlobOverwrite"}
+_CONFLICTS = re.compile("ConditionalRequestConflict|OperationAborted|409")
+_TAKEN = re.compile("PreconditionFailed|412|BlobAlreadyExists|UnauthorizedBlobOverwrite")
 _CREATE_SECONDS = 20.0
 _PLAIN_SCHEMES = {"s3a": "s3", "gcs": "gs", "az": "abfs", "abfss": "abfs"}
 _disk = functools.cache(LocalFileSystem)
@@ -50,12 +50,8 @@ def resolve(url: str) -> tuple[Any, str]:
     options = {"use_listings_cache": False} if scheme in failures.EXTRAS else {}
     try:
         fs, path = cast("tuple[Any, str]", fsspec.core.url_to_fs(url, **options))
-    except ImportError as error:
-        raise failures.missing_package(url, error) from None
     except Exception as error:  # noqa: BLE001 - a client is made, which looks for credentials
-        if scheme in failures.EXTRAS and "not known" in str(error):  # a name that fsspec learns from the package
-            raise failures.missing_package(url, ImportError()) from None
-        raise failures.unopened(url, error) from None
+        raise failures.sentence(error, url, "read") from None
     if is_url and not isinstance(fs, LocalFileSystem) and {".", ".."} & set(rest.split("/")):
         raise AddressError(f"{url}: '.' and '..' have no meaning in a store; write the address without them.")
     return fs, path
@@ -138,12 +134,9 @@ def listing(url: str, *, folders: bool = False) -> list[str]:
 
     With ``folders``, return those of everything in it.
     """
-    entries = _entries(url)
-    if folders:
-        own = posixpath.basename(resolve(url)[1].rstrip("/"))
-        inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
-        return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own])
-    return sorted(_sizes(entries))
+    own, entries = posixpath.basename(resolve(url)[1].rstrip("/")), _entries(url)
+    inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
+    return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own]) if folders else sorted(_sizes(entries))
 
 
 def sizes(url: str) -> dict[str, int]:
@@ -181,8 +174,8 @@ def open_read(url: str) -> IO[bytes]:
     """Open a file for reading. It reads whole, or raises UserError or WorkError, never OSError."""
     fs, path = resolve(url)
     if isinstance(fs, LocalFileSystem):
-        return io.BufferedReader(disk.LocalFile(path), _BUFFER)
-    return io.BufferedReader(RemoteReader(fs, path, url), _BUFFER * 8)
+        return io.BufferedReader(remote.Reader(fs, path, path), _BUFFER)
+    return io.BufferedReader(remote.Reader(fs, path, url), _BUFFER * 8)
 
 
 def read_bytes(url: str) -> bytes:
@@ -208,16 +201,9 @@ def open_write(url: str, *, private: bool = False) -> Iterator[IO[bytes]]:
     """
     refuse_hub(url)
     fs, path = resolve(url)
-    if isinstance(fs, LocalFileSystem):
-        with disk.writing(path, private=private) as file:
-            yield file
-        return
-    writer = RemoteWriter(fs, path, url)
-    try:
-        yield cast("IO[bytes]", writer)
-        writer.commit()
-    finally:
-        writer.discard()
+    is_local = isinstance(fs, LocalFileSystem)
+    with disk.writing(path, private=private) if is_local else remote.writing(fs, path, url) as file:
+        yield file
 
 
 def sweep(url: str, name: str = "", *, below: bool = False) -> None:
@@ -293,10 +279,10 @@ def _create(fs: Any, path: str, data: bytes, url: str) -> bool:
             try:
                 fs.pipe_file(path, data, mode="create")
             except Exception as error:
-                code = failures.code_of(error)
-                if code in _TAKEN or (isinstance(error, FileExistsError) and not code):
+                codes = failures.codes_of(error)
+                if _TAKEN.search(codes) or (isinstance(error, FileExistsError) and not codes):
                     return False
-                if code not in _CONFLICTS or time.monotonic() > end:  # adlfs takes any conflict for a file
+                if not _CONFLICTS.search(codes) or time.monotonic() > end:  # adlfs takes any conflict for a file
                     raise
                 time.sleep(0.2)  # another conditional write is just being decided
             else:

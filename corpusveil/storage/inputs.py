@@ -8,7 +8,6 @@ import glob
 import os
 import posixpath
 import re
-import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -112,19 +111,16 @@ class _Walk:
         """Return the files that an address names, by their own addresses."""
         fs, path = files.resolve(pattern)
         there = files.info(pattern)
-        is_local = isinstance(fs, LocalFileSystem)
-        with failing(pattern, "listed"):
-            marks_folder = there is not None and pattern.endswith("/") and not there["size"]
-            if there is not None and there["type"] != "directory" and not marks_folder:
-                root, entries = posixpath.dirname(path), [there] if self._is_fit(fs, there, {()}) else []
-            else:
-                root, parts = (path, ("**", "*")) if there is not None else _parts(fs, path)
-                entries = list(self._below(fs, root, parts, pattern)) if parts else []
+        marks_folder = there is not None and pattern.endswith("/") and not there["size"]
+        if there is not None and there["type"] != "directory" and not marks_folder:
+            root, entries = posixpath.dirname(path), [there] if self._is_fit(fs, there, {()}) else []
+        else:
+            root, parts = (path, ("**", "*")) if there is not None else _parts(fs, path)
+            entries = list(self._below(fs, root, parts, pattern)) if parts else []
         folders = {root} if shown_whole(fs) else set()
-        if is_local:
-            folders = {posixpath.dirname(entry["name"]) for entry in entries}
-            folders |= {os.path.realpath(folder) for folder in folders}
-            folders |= {os.path.dirname(os.path.realpath(each["name"])) for each in entries if each.get("islink")}
+        if isinstance(fs, LocalFileSystem):
+            links = (each["name"] for each in entries if each.get("islink"))
+            folders = {root, os.path.realpath(root), *(os.path.dirname(os.path.realpath(link)) for link in links)}
         for folder in folders:
             above = folder
             while above and above not in self.suspects:
@@ -189,12 +185,9 @@ class _Walk:
         while waiting:
             at, wanted = waiting.pop()
             is_whole = bool(protocols(fs) & _LISTED_WHOLE) and any(left[0] == "**" for left in wanted)
-            if isinstance(fs, LocalFileSystem) and os.path.isdir(at) and not os.access(at, os.R_OK | os.X_OK):
-                self._leave_out(
-                    AddressError(f"{at}: there is no permission to list this folder; give it to this user.")
-                )
-                continue
-            for entry in _list(fs, at, is_whole=is_whole):
+            with failing(_address(pattern, fs, at), "listed"):
+                entries = _list(fs, at, is_whole=is_whole)
+            for entry in entries:
                 path, left = at, wanted
                 for name in entry["name"].removeprefix(at).strip("/").split("/"):
                     if name in _LOGS:
@@ -216,23 +209,14 @@ class _Walk:
         path = entry["name"]
         if not isinstance(fs, LocalFileSystem):
             return () in left and entry["type"] == "file" and not path.endswith("/")  # as stores mark folders
-        error: UserError
-        try:
-            mode = os.stat(path).st_mode
-        except OSError:
-            error = AddressError(f"{path}: this link leads to no file; restore the file, or remove the link.")
-        else:
-            if left == {()} if stat.S_ISDIR(mode) else () not in left:
-                return False
-            if stat.S_ISREG(mode) and os.access(path, os.R_OK):
-                return True
-            error = AddressError(f"{path}: this is a pipe or a device, which may never end; write a file from it.")
-            if stat.S_ISREG(mode):
-                error = AddressError(f"{path}: there is no permission to read this file; give it to this user.")
-            elif stat.S_ISDIR(mode):  # perhaps in a circle
-                why = "links to folders are not followed; name the folder itself as a further input."
-                error = AddressError(f"{path}: {why}")
-        self._leave_out(error)
+        if left == {()} if os.path.isdir(path) else () not in left and os.path.exists(path):
+            return False
+        if os.path.isfile(path) and os.access(path, os.R_OK):
+            return True
+        self._leave_out(AddressError(
+            f"{path}: this is no file that can be read to its end, but a pipe, a device, a link to a folder or to "
+            "nothing, or without permission; mend or remove it, or name what it leads to as a further input."
+        ))  # fmt: skip
         return False
 
     def _leave_out(self, error: UserError) -> None:

@@ -1,8 +1,8 @@
 """A lease: of several processes on any machines that want to work on the same folder, one does.
 
-The holder has created ``lease.json``, which no other process creates while it is there, and regularly writes a
-heartbeat beside it. A lease expires when its process has ended on this machine, or when the heartbeat stops of a
-process that cannot be seen from here. Clocks are not compared: the heartbeat is watched for a while.
+The holder has created ``lease.json``, which no other process creates while it is there, and regularly writes it again.
+A lease expires when its process has ended on this machine, or when the file of a process that cannot be seen from here
+stays as it is. Clocks are not compared: the file is watched for a while.
 
 The guarded work is safe to do twice, since equal work writes equal bytes: a holder that was only slow, or two processes
 that remove an expired lease at the same moment, may work side by side. Work that is not, such as removing the files of
@@ -13,12 +13,11 @@ from __future__ import annotations
 
 import contextlib
 import os
-import posixpath
 import random
 import secrets
 import socket
-import threading
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -28,10 +27,9 @@ from pydantic import PositiveInt
 from corpusveil.errors import CorpusveilError, WorkError
 from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record
+from corpusveil.waiting import repeated
 
-FOLDER = "lease"
-"""The place of an artifact's lease in its folder."""
-LEASE, BEAT = "lease.json", "lease.beat"
+LEASE = "lease.json"
 BEAT_SECONDS = 10.0
 PATIENCE_SECONDS = 35.0
 ATTEMPTS = 40
@@ -45,49 +43,42 @@ class Holder(Record):
     process: PositiveInt
     began: str = ""
     mark: str = ""
+    beat: int = 0
 
 
 @dataclass(slots=True)
 class Lease:
-    """A lease of a folder that this process holds; a context manager that ends it and removes its files."""
+    """A lease that this process holds by a file; a context manager that ends it and removes the file."""
 
     url: str
-    content: bytes
-    made: tuple[str, ...] = ()
+    me: Holder
+    made: Sequence[str] = ()
     """The local folders that were made for the lease, uppermost first; they are removed if they are empty."""
-    _ended: threading.Event = field(default_factory=threading.Event)
-    _thread: threading.Thread | None = None
+    _beating: contextlib.ExitStack = field(default_factory=contextlib.ExitStack)
 
     def __enter__(self) -> Self:
-        self._thread = threading.Thread(target=self._beat, daemon=True, name="lease")
-        self._thread.start()
+        self._beating.enter_context(repeated(self._beat, BEAT_SECONDS, BEAT_SECONDS))
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._ended.set()
-        if self._thread is not None:
-            self._thread.join(BEAT_SECONDS)
+        self._beating.close()
         with contextlib.suppress(CorpusveilError, OSError):  # then the next one finds that this process has ended
             if self.is_last():
-                files.remove(files.join(self.url, BEAT))
-                files.remove(files.join(self.url, LEASE))
+                files.remove(self.url)
         for folder in reversed(self.made):
             with contextlib.suppress(OSError):
                 os.rmdir(folder)
 
     def is_last(self) -> bool:
         """Say whether no other process considered this one dead and took its place."""
-        return files.read_if_there(files.join(self.url, LEASE)) == self.content
-
-    def beat(self) -> None:
-        files.write_bytes(files.join(self.url, BEAT), secrets.token_hex(8).encode(), private=True)
+        there = Holder.of(files.read_if_there(self.url) or b"")
+        return there is not None and there.mark == self.me.mark
 
     def _beat(self) -> None:
-        while not self._ended.wait(BEAT_SECONDS):
-            try:
-                self.beat()
-            except (CorpusveilError, OSError):
-                continue  # the store is down for a moment
+        with contextlib.suppress(CorpusveilError, OSError):  # the store is down for a moment
+            if self.is_last():
+                self.me = self.me.model_copy(update={"beat": self.me.beat + 1})
+                files.write_bytes(self.url, self.me.data(), private=True)
 
 
 def hold(url: str) -> Lease:
@@ -98,60 +89,51 @@ def hold(url: str) -> Lease:
     return held
 
 
-def take(url: str, patience: float | None = None) -> Lease | str:
-    """Return the lease of a folder at any fsspec URL, or its holder.
+def take(url: str) -> Lease | str:
+    """Return the lease of a folder at any fsspec URL, or its holder; of several processes that ask, one gets it.
 
-    The heartbeat of another machine is watched for ``patience`` (35) seconds at most. Of several processes that request
-    the lease, one gets it. Raises WorkError if it cannot be written.
+    The file of another machine is watched for 35 seconds at most. Raises WorkError if it cannot be written.
     """
-    patience = PATIENCE_SECONDS if patience is None else patience
-    own = [files.absolute(url)] if posixpath.basename(url) == FOLDER and files.is_local(url) else []
-    mine = Lease(url, _me().data(), tuple(files.missing_folders(url) or own))
+    held = Lease(files.join(url, LEASE), _me(), files.missing_folders(url))
     files.sweep(url)
     for _ in range(ATTEMPTS):
         try:
-            if files.create_bytes(files.join(url, LEASE), mine.content, private=True):
-                mine.beat()
-                return mine
+            if files.create_bytes(held.url, held.me.data(), private=True):
+                return held
         except BaseException:
-            mine.__exit__()  # also a file that was written although no answer came
+            held.__exit__()  # also a file that was written although no answer came
             raise
-        content = files.read_if_there(files.join(url, LEASE))
+        content = files.read_if_there(held.url)
         if content is not None:
-            if (busy := _busy(url, content, patience)) is not None:
+            if (busy := _busy(held.url, content, PATIENCE_SECONDS)) is not None:
                 return busy
-            if files.read_if_there(files.join(url, LEASE)) == content:
-                files.remove(files.join(url, LEASE))
+            if files.read_if_there(held.url) == content:
+                files.remove(held.url)
         time.sleep(random.uniform(0, 0.3))  # noqa: S311 - nothing secret
     return "a process that started at the same time"
 
 
 def holder(url: str) -> str | None:
-    """Return the probable holder of a lease; nothing is written, and no heartbeat is watched."""
+    """Return the probable holder of the lease of a folder; nothing is written, and no file is watched."""
     content = files.read_if_there(files.join(url, LEASE))
-    return None if content is None else _busy(url, content, None)
+    return None if content is None else _busy(files.join(url, LEASE), content, 0)
 
 
-def _busy(url: str, content: bytes, patience: float | None) -> str | None:
-    """Return the holder of a lease, None if it is gone; without ``patience``, only if that is seen at once."""
-    holder = Holder.of(content)  # None if it is damaged: then its heartbeat decides
-    running = None if holder is None else _is_running(holder)
-    if running is False or (running is None and patience is not None and not _beats(url, content, patience)):
-        return None
-    return "another machine, process ?" if holder is None else f"{holder.host}, process {holder.process}"
-
-
-def _beats(url: str, content: bytes, patience: float) -> bool:
-    """Say whether the holder of a lease is alive: whether a further heartbeat comes; a recent one may be its last."""
-    address = files.join(url, BEAT)
-    first, end = files.read_if_there(address), time.monotonic() + patience
-    while time.monotonic() < end:
-        time.sleep(min(1.0, patience / 8))
-        if files.read_if_there(files.join(url, LEASE)) != content:
-            return False
-        if files.read_if_there(address) != first:
-            return True
-    return False
+def _busy(url: str, content: bytes, patience: float) -> str | None:
+    """Return the holder of a lease, None if it is gone; one that cannot be seen from here is watched."""
+    there = Holder.of(content)  # None if it is damaged: then only another beat is a sign of life
+    if there is not None and there.machine == _machine() and there.began:
+        is_alive = _began(there.process) == there.began
+    else:
+        is_alive, end = not patience, time.monotonic() + patience
+        while not is_alive and time.monotonic() < end:
+            time.sleep(min(1.0, patience / 8))
+            now = files.read_if_there(url)
+            if now is None:
+                break
+            is_alive = now != content
+    name = "another machine, process ?" if there is None else f"{there.host}, process {there.process}"
+    return name if is_alive else None
 
 
 def _me() -> Holder:
@@ -175,10 +157,3 @@ def _began(process: int) -> str | None:
         status, *fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
         return None if status == "Z" else fields[18]
     return None
-
-
-def _is_running(holder: Holder) -> bool | None:
-    """Say whether a holder is a running process of this machine; None if only its heartbeat shows it."""
-    if holder.machine != _machine() or not holder.began:
-        return None
-    return _began(holder.process) == holder.began

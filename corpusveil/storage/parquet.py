@@ -14,10 +14,6 @@ from corpusveil.storage import files
 
 _UNSOUND = (pa.ArrowException, OSError, ValueError, TypeError, LookupError, ArithmeticError, MemoryError)
 """The errors of Arrow on a damaged file."""
-_OTHER_REASONS = {
-    "crypt": "this Parquet file, or a column of it, is encrypted; write it without encryption.",
-}
-"""Messages of Arrow about a file that is not damaged, and our sentences."""
 _WHOLE_ROWS = 4096
 _SMALL_BYTES = 256 << 20
 _MOST_PACKED = 1000
@@ -32,9 +28,9 @@ def sound(sentence: str, kind: type[UserError] = DataError) -> Iterator[None]:
     except _UNSOUND as error:
         if isinstance(error, OSError) and error.errno is not None:
             raise
-        for words, reason in _OTHER_REASONS.items():
-            if words in str(error):
-                raise DataError(f"{sentence.partition(': ')[0]}: {reason}") from None
+        if "crypt" in str(error):
+            why = "this Parquet file, or a column of it, is encrypted; write it without encryption."
+            raise DataError(f"{sentence.partition(': ')[0]}: {why}") from None
         raise kind(sentence) from None
 
 

@@ -5,38 +5,22 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import functools
-import posixpath
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import takewhile
 from typing import Any
 
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadShardsError, CorpusveilError, DataError, SettingError, UserError, listed
+from corpusveil.errors import BadShardsError, CorpusveilError, DataError, SettingError, UserError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
 
-Aside = Callable[[BadRow, str], None]
-"""What becomes of a row that can't be read, and of the sentence that says why."""
-_PARTITION = re.compile(r"(\w[^=]*)=")
 MOST_PLACES = 100
 """Of rows that a shard leaves out, their places in the records."""
 _FIRST_ROWS = 200
-_TRIED = 100
-
-
-def refuse(bad: BadRow, sentence: str) -> None:
-    """Raise UserError for a row that can't be read."""
-    raise bad.kind(sentence)
-
-
-def skip(_: BadRow, __: str) -> None:
-    """Leave a row out that can't be read."""
 
 
 @dataclass(slots=True)
@@ -59,24 +43,12 @@ def names_of(shard: InputShard, separator: Separator) -> list[str]:
         return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
 
 
-def _first_names(shards: Sequence[InputShard], separator: Separator) -> list[str] | None:
-    """Return the names of the first file that has some, as workers write empty ones, too; None if one is damaged."""
-    for shard in shards:
-        try:
-            if names := names_of(shard, separator):
-                return names
-        except DataError:  # its task refuses it
-            return None
-    return []
-
-
-def partitions(shards: Sequence[InputShard]) -> list[str]:
-    """Return the columns that only folders above shards have, as Hive and Spark write them: ``day=2026-11-01/``."""
-    names: dict[str, None] = {}
-    for folder in {posixpath.dirname(shard.url) for shard in shards}:
-        above = takewhile(bool, map(_PARTITION.match, reversed(folder.split("/"))))
-        names |= dict.fromkeys(match[1] for match in above if match)
-    return sorted(names)
+def _have_names(shards: Sequence[InputShard], separator: Separator) -> bool:
+    """Say whether a file has names, as workers write empty ones, too; its task refuses one that is damaged."""
+    try:
+        return any(names_of(shard, separator) for shard in shards)
+    except DataError:
+        return True
 
 
 def type_names(types: Sequence[pa.DataType]) -> list[str]:
@@ -100,16 +72,9 @@ def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str 
     """
     source = formats.find(formats.form_of(shards[0].url))
     target = formats.find(suffix) if suffix else source
-    lost = partitions(shards)
-    names = _first_names(shards, columns.separator) if lost or source.has_separator else None
-    if source.has_separator and names == []:
+    if source.has_separator and not _have_names(shards, columns.separator):
         why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
         raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
-    if names is not None and (lost := [name for name in columns.named if name in lost and name not in names]):
-        raise SettingError(
-            f"{listed(lost)}: only the names of folders have these values, which are not read; name other columns, "
-            "or write these values into the files."
-        )
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise SettingError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     source.check(columns)
@@ -117,31 +82,18 @@ def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str 
     return columns
 
 
-def refuse_first(
-    tasks: Sequence[ShardTask], columns: Columns, aside: Aside, look: Callable[[Batch], Any] | None = None
-) -> None:
-    """Raise BadShardsError if the first rows of the first shard cannot be used; otherwise ``look`` at them.
-
-    Then the settings are probably wrong for all shards, so some more are tried, and named together.
-    """
-    bad: dict[int, str] = {}
-    for task in (task for task in tasks if task.shard < _TRIED and not task.piece):
-        try:
-            with files.open_read(task.url) as file:
-                form = formats.find(formats.form_of(task.url))
-                for batch in _sound(form.batches(file, task.url, columns, 0, _FIRST_ROWS), task, columns.id, aside):
-                    if look is not None and task.shard == 0:
-                        look(batch)
-                        look = None
-        except DataError as error:
-            bad[task.shard] = str(error)
-        except CorpusveilError:
-            raise
-        except Exception:  # noqa: BLE001 - the task itself fails, and hides its text, which can quote a document
-            return
-        if 0 not in bad:
-            return
-    raise BadShardsError(bad)
+def first_rows(task: ShardTask, columns: Columns, bad: BadRows | None) -> list[Batch]:
+    """Return the first rows of the first shard. Raises BadShardsError if they cannot be used."""
+    try:
+        with files.open_read(task.url) as file:
+            batches = formats.find(formats.form_of(task.url)).batches(file, task.url, columns, 0, _FIRST_ROWS)
+            return list(_sound(batches, task, columns.id, bad))
+    except DataError as error:
+        raise BadShardsError({task.shard: str(error)}) from None
+    except CorpusveilError:
+        raise
+    except Exception:  # noqa: BLE001 - the task itself fails, and hides its text, which can quote a document
+        return []
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,8 +109,8 @@ class OpenShard:
 
 
 @contextlib.contextmanager
-def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = refuse) -> Iterator[OpenShard]:
-    """Open the shard of a task, whose keyed digest is under ``key``; bad rows are given to ``aside``."""
+def reading(task: ShardTask, columns: Columns, key: bytes = b"", bad: BadRows | None = None) -> Iterator[OpenShard]:
+    """Open the shard of a task, with its digest under ``key``; ``bad`` takes rows that are, which raise without it."""
     form = formats.find(formats.form_of(task.url))
     with files.open_read(task.url) as raw:
         keyed = KeyedReader(raw, key)
@@ -167,7 +119,7 @@ def reading(task: ShardTask, columns: Columns, key: bytes = b"", aside: Aside = 
             form.batches(file, task.url, columns, task.start, task.stop),
             task,
             columns.id,
-            aside,
+            bad,
             _lacking(task, columns),
         )
         yield OpenShard(batches, keyed, functools.partial(form.kept_types, file, task.url, columns))
@@ -178,7 +130,7 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     if columns.needs is None:
         return []
     asked = dataclasses.replace(columns, keep=columns.needs.columns, needs=None)
-    with reading(task, asked, aside=skip) as shard:
+    with reading(task, asked, bad=BadRows()) as shard:
         lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
     return [lacking[number] for number in sorted(lacking)]
 
@@ -191,9 +143,13 @@ def _without_id(batch: Batch, column: str | None) -> Iterator[BadRow]:
 
 
 def _sound(
-    batches: Iterator[Batch], task: ShardTask, column: str | None, aside: Aside, lacking: Sequence[BadRow] = ()
+    batches: Iterator[Batch],
+    task: ShardTask,
+    column: str | None,
+    aside: BadRows | None,
+    lacking: Sequence[BadRow] = (),
 ) -> Iterator[Batch]:
-    """Yield batches, and give bad rows to ``aside``, also those without an id in its ``column``.
+    """Yield batches, and raise, or set ``aside``, bad rows, also those without an id in its ``column``.
 
     A compressed file that is damaged is refused as that: its rows can look bad long before its checksum, which comes
     last, shows the damage.
@@ -205,7 +161,10 @@ def _sound(
                 batch.leave_out([bad.number for bad in here])
                 batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
             for bad in batch.bad:
-                aside(bad, f"{task.url}, row {bad.number + 1}: {bad.why}")
+                sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
+                if aside is None:
+                    raise bad.kind(sentence)
+                aside.add(bad, sentence)
             yield batch
     except UserError:
         with files.open_read(task.url) as file:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -22,9 +21,6 @@ BATCH_BYTES = 4 << 20
 
 JSON = pa.json_(pa.large_string())
 """The type of kept columns that are JSON text, a value a row."""
-
-R = TypeVar("R")
-
 
 SOURCE, PUBLIC = "source", "public"
 """The column that marks passages, on request, and its only value."""
@@ -84,10 +80,6 @@ class Columns:
         """The columns that are written."""
         return dataclasses.replace(self, keep=(*self.keep, SOURCE), marked=False) if self.marked else self
 
-    def without(self, names: Sequence[str]) -> Columns:
-        """Return the columns without some that are kept."""
-        return dataclasses.replace(self, keep=tuple(name for name in self.keep if name not in names))
-
     def beside(self, names: Sequence[str]) -> list[str]:
         """Return those of a file's columns that are neither the text nor kept, each once."""
         return [name for name in dict.fromkeys(names) if name not in (self.text, *self.keep)]
@@ -138,22 +130,3 @@ class Batch:
         self.ids = None if self.ids is None else [id for id, here in zip(self.ids, stay, strict=True) if here]
         self.kept = [column.filter(mask) for column in self.kept]
         return int(stay.size - stay.sum())
-
-
-def cut(
-    groups: Iterable[Sequence[R]], size: Callable[[R], int], start: int, stop: int | None
-) -> Iterator[tuple[int, list[R]]]:
-    """Yield (number of the first row, rows) for rows start to stop, in runs that don't cross a block.
-
-    Where runs are cut depends only on the rows of their block. ``start`` is the first row of a block.
-    """
-    pending: list[R] = []
-    weight, number = 0, start
-    for number, row in enumerate(islice(chain.from_iterable(groups), start, stop), start + 1):
-        pending.append(row)
-        weight += size(row)
-        if weight >= BATCH_BYTES or number % BLOCK_ROWS == 0:
-            yield number - len(pending), pending
-            pending, weight = [], 0
-    if pending:
-        yield number - len(pending), pending

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 from corpusveil.storage import files
 from corpusveil.storage.durable import Work, run, stem
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.reading import reading, refuse, skip
+from corpusveil.storage.reading import BadRows, reading
 from corpusveil.storage.records import Record, Records
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask, keyed_digest, plain_digest
@@ -58,7 +58,7 @@ class Pass(Work[Seen]):
         return tasks  # only reading an input, which is the engine's work, shows whether it changed
 
     def do(self, task: ShardTask) -> Seen:
-        with reading(task, self.columns, self.record_key, skip if self.skip_bad else refuse) as shard:
+        with reading(task, self.columns, self.record_key, BadRows() if self.skip_bad else None) as shard:
             address = self.note_of(task)
             self.write_note(task, (batch for batch in shard.batches if batch.numbers), address)
             digest = shard.file.digest()

@@ -9,9 +9,8 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import IO, Any, cast
 
-from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, DataError, SettingError
-from corpusveil.storage import compression, disk, files, formats
+from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
 
@@ -59,29 +58,25 @@ def plan(
     suffix: str | None,
     rows_per_task: int | None,
     slots: Callable[[], int] = lambda: 1,
-    separator: Separator = "comma",
 ) -> list[ShardTask]:
-    """Return one task for each shard; several for a shard with more than ``rows_per_task`` (a multiple of 8,192) rows.
+    """Return one task for each shard; several for one of more than about ``rows_per_task`` (a multiple of 8,192) rows.
 
     Without ``rows_per_task``, a large shard is split if it is at least ``_UNEVEN`` equal shares of ``slots`` workers:
     one that is far larger than others, or any where shards are few. Splitting never changes the output. ``suffix`` is
-    that of the output files, None for that of the input, ``separator`` that of CSV. Raises UserError for a wrong number
-    of rows, and BadShardsError for shards whose rows cannot be counted.
+    that of the output files, None for that of the input. Raises UserError for a wrong number of rows, and
+    BadShardsError for shards whose beginning cannot be read.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise SettingError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
-    shares = _shares(shards, slots) if rows_per_task is None else {}
+    shares = _shares(shards, slots) if rows_per_task is None else dict.fromkeys(range(len(shards)), 0)
     bad: dict[int, str] = {}
     rows_per_byte: list[float] = []
     for number, shard in enumerate(shards):
         form = formats.form_of(shard.url)
         whole = ShardTask(number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
         try:
-            if rows_per_task is None:
-                tasks += _parts(whole, form, shares.get(number, 1), rows_per_byte)
-            else:
-                tasks += _ranges(whole, form, rows_per_task, separator)
+            tasks += _parts(whole, form, shares.get(number, 1), rows_per_task, rows_per_byte)
         except DataError as error:
             bad[number] = str(error)
     if bad:
@@ -108,16 +103,6 @@ def largest_first(tasks: Sequence[ShardTask]) -> list[ShardTask]:
     return sorted(tasks, key=lambda task: -(task.size >> _ABOUT_EQUAL))
 
 
-def _ranges(whole: ShardTask, form: str, rows_per_task: int, separator: Separator) -> list[ShardTask]:
-    """Return the tasks of a shard, of this many rows each."""
-    with files.open_read(whole.url) as file:
-        rows = formats.find(form).rows(file, whole.url, separator)
-    if rows <= rows_per_task:
-        return [whole]
-    starts = range(0, rows, rows_per_task)
-    return [replace(whole, start=at, stop=at + rows_per_task, piece=piece) for piece, at in enumerate(starts)]
-
-
 def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int, int]:
     """Return the number of tasks of each shard that is too large for one task, by shard number."""
     large = [number for number, shard in enumerate(shards) if shard.size >= SPLIT_FROM_BYTES]
@@ -131,15 +116,19 @@ def _shares(shards: Sequence[InputShard], slots: Callable[[], int]) -> dict[int,
     }
 
 
-def _parts(whole: ShardTask, form: str, pieces: int, rows_per_byte: list[float]) -> Iterator[ShardTask]:
-    """Yield the tasks of a shard: row ranges of about the same size; the last has the remaining rows."""
-    if pieces > 1 and len(rows_per_byte) < _SHARDS_LOOKED_AT:
-        about: float = _about_rows(whole.url, form)
-        rows_per_byte.append(about / whole.size)
-    else:
-        about = whole.size * fmean(rows_per_byte) if pieces > 1 else 0
-    rows = math.ceil(about / pieces / BLOCK_ROWS) * BLOCK_ROWS
-    if not rows:
+def _parts(
+    whole: ShardTask, form: str, pieces: int, rows: int | None, rows_per_byte: list[float]
+) -> Iterator[ShardTask]:
+    """Yield the tasks of a shard: ``pieces`` of about the same size, or of these ``rows``; the last has the rest."""
+    about = 0.0
+    if pieces != 1 and (rows or len(rows_per_byte) < _SHARDS_LOOKED_AT):
+        about = about_rows(whole.url, form)
+        rows_per_byte.append(about / max(1, whole.size))
+    elif pieces != 1:
+        about = whole.size * fmean(rows_per_byte)
+    rows = rows or math.ceil(about / pieces / BLOCK_ROWS) * BLOCK_ROWS
+    pieces = pieces or math.ceil(about / rows)
+    if not rows or pieces < 2:
         yield whole
         return
     for piece in range(pieces):
@@ -147,12 +136,11 @@ def _parts(whole: ShardTask, form: str, pieces: int, rows_per_byte: list[float])
         yield replace(whole, start=piece * rows, stop=stop, piece=piece)
 
 
-def _about_rows(url: str, form: str) -> int:
+def about_rows(url: str, form: str) -> int:
     """Return the number of rows of a file: as declared, or estimated from the lines at its beginning."""
-    reader = formats.find(form)
     with files.open_read(url) as file:
-        if reader.seeks:
-            return reader.rows(file, url)
+        if (rows := formats.find(form).rows(file, url)) is not None:
+            return rows
         size, lines = files.size(url) or 0, 0
         for seen, chunk in enumerate(compression.chunks(file, url, compression.codec_of(form)), 1):
             lines += chunk.count(b"\n")
@@ -182,7 +170,7 @@ class KeyedReader(compression.CountingReader):
         """Read the rest, and return the digest of the whole file, hexadecimal. Raises WorkError if it has changed."""
         while not self._ended and self.read(compression.CHUNK_BYTES):
             pass
-        if isinstance(raw := getattr(self._file, "raw", None), disk.LocalFile):
+        if (raw := getattr(self._file, "raw", None)) is not None:
             raw.refuse_changed()
         return self._state.hexdigest()
 

@@ -16,6 +16,7 @@ from corpusveil.storage.forms import Writer
 from corpusveil.storage.records import Made
 from corpusveil.storage.rows import BLOCK_ROWS, PUBLIC, Columns
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.storage.values import refuse_unsaid
 
 
 class ShardFile(contextlib.ExitStack):
@@ -48,7 +49,8 @@ class ShardFile(contextlib.ExitStack):
 
         Raises DataError for values that the form has no words for.
         """
-        self._form.refuse_unsaid(kept, self._columns, self._task.url)
+        if self._form.lacks_nan:
+            refuse_unsaid(self._columns.keep, kept, self._task.url)
         marks = [pa.repeat(pa.scalar(PUBLIC, pa.string()), len(texts))] * self._columns.marked
         self._writer.write(texts, [*kept, *marks])
 

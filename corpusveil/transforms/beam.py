@@ -26,26 +26,24 @@ from corpusveil.errors import DataError, SettingError, listed
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
-from corpusveil.ledger.units import Unit, texts_of
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, large_strings, not_copied
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
+from corpusveil.transforms.table import Units
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
 """A batch has at most this many documents, and ends with the document that exceeds this many characters."""
-_OF_DOCUMENTS = (DataError, SettingError)
-"""Errors that are a document's own; all others would come again with the next one, and end the pipeline."""
 
 
 class PrivatizeDocuments(beam.PTransform):
     """Privatize the string field ``text`` of each document; its window, timestamp and pane stay.
 
     Other fields come back only if ``keep`` names them, in the clear: strings, numbers, dates and times. A document is a
-    mapping, a ``beam.Row``, a NamedTuple or a dataclass; one that loses fields becomes a mapping or a ``beam.Row``.
+    mapping, which comes back as one, or a ``beam.Row``, NamedTuple or dataclass, which comes back as a ``beam.Row``.
     ``id`` names the field that identifies a document (a string or an integer).
     Two elements with the same id and text get the same output, in any bundle, window or run under the same release.
 
@@ -56,7 +54,7 @@ class PrivatizeDocuments(beam.PTransform):
     Raises UserError, when the pipeline is built, without ``id`` or when the collection's schema lacks a field; in the
     worker, for a document without these fields, an id or a unit, or whose text is not a string, and if a unit would
     spend more than a cap of the ledger. A streaming runner retries such a bundle forever, so filter out such documents
-    first, or let ``with_exception_handling`` send them to an output of their own.
+    first.
     """
 
     def __init__(
@@ -67,7 +65,7 @@ class PrivatizeDocuments(beam.PTransform):
         *,
         keep: Kept = (),
         ledger: Ledger | None = None,
-        unit: str | Sequence[str] | Mapping[str, str] | None = None,
+        unit: Units = None,
         corpus: str | None = None,
     ) -> None:
         super().__init__()
@@ -81,48 +79,27 @@ class PrivatizeDocuments(beam.PTransform):
         self._kept = Columns.of(text, None, keep)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
-        self._handling: dict[str, Any] | None = None
         if unit is not None and ledger is None:
             raise SettingError("unit: give a ledger that is about this unit.")
         self._units: Sequence[str] = () if self._spending is None else self._spending.columns
 
-    def with_exception_handling(self, **options: Any) -> PrivatizeDocuments:
-        """Return two outputs by name: ``good``, and ``bad`` with documents that cannot be processed, unchanged.
-
-        A pipeline then goes on without them. ``options`` are those of ``beam.ParDo.with_exception_handling``, and as
-        there, ``bad`` has pairs of a document and (class, sentence, traceback), which quotes nothing of it.
-        """
-        self._handling = options
-        return self
-
     def expand(self, documents: Any) -> Any:
         """Privatize in batches and give documents out one by one, each in its own window."""
-        kind = documents.element_type
         self._refuse(documents)
-        outputs: dict[str, Any] = {}
-        good = "good"
-        if self._handling is not None:
-            checking = beam.Map(_checked, *self._fields, self._units, self._kept.keep).with_output_types(kind)
-            options = {"main_tag": good, "dead_letter_tag": "bad", "exc_class": _OF_DOCUMENTS, **self._handling}
-            good, bad = options["main_tag"], options["dead_letter_tag"]
-            checked = documents | "Check" >> checking.with_exception_handling(**options)
-            documents, outputs[bad] = checked[good], checked[bad]
         admitted = []
         if self._spending is not None:
             admitted = [self._admitted(documents, self._spending)]
         act = functools.partial(_drawn, self._kernel, self._kept)
         drawing = beam.ParDo(_InBatches(self._fields, act), *admitted)
-        private = documents | "Privatize" >> drawing.with_output_types(self._kind(kind))
-        return private if self._handling is None else {good: private, **outputs}
+        return documents | "Privatize" >> drawing.with_output_types(self._kind(documents.element_type))
 
     def _kind(self, kind: Any) -> Any:
         """Return the type of the documents that come out, and warn of the fields that do not."""
         there = _named(kind)
         gone = [name for name in there if name not in self._kept.named]
-        if there and not gone:
-            return kind
-        what = listed(gone) if gone else f"fields other than {listed(self._kept.named)}"
-        warnings.warn(not_copied(what), stacklevel=5)
+        if gone or not there:
+            what = listed(gone) if gone else f"fields other than {listed(self._kept.named)}"
+            warnings.warn(not_copied(what), stacklevel=5)
         return RowTypeConstraint.from_fields([(name, there[name]) for name in self._kept.named]) if there else Any
 
     def _refuse(self, documents: Any) -> None:
@@ -181,10 +158,11 @@ class _Batch:
     def field(self, name: str) -> list[Any]:
         return [_field(document, name) for document in self.documents]
 
-    def with_texts(self, private: list[Any], kept: Columns) -> list[Any]:
-        """Return the documents with other texts, and of other fields those that are kept."""
-        made = [_with(document, self.text, value) for document, value in zip(self.documents, private, strict=True)]
-        return [_only(document, kept.named) for document in made]
+    def with_texts(self, private: list[Any], kept: Columns) -> Iterator[Any]:
+        """Yield the documents with other texts, and of other fields those that are kept."""
+        for document, text in zip(self.documents, private, strict=True):
+            made = {name: text if name == self.text else _kept(document, name) for name in kept.named}
+            yield made if isinstance(document, Mapping) else beam.Row(**made)
 
 
 class _InBatches(beam.DoFn):
@@ -241,21 +219,6 @@ def _read(document: Any, text: str, id: str) -> tuple[str | None, Any]:
     return value, identity
 
 
-def _checked(document: Any, text: str, id: str, units: Sequence[str], kept: Sequence[str]) -> Any:
-    """Return a document that can be accounted for and drawn; it needs no unit if it has no text.
-
-    Raises UserError for any other.
-    """
-    value, identity = _read(document, text, id)
-    large_strings([value], text)
-    for name in kept:
-        _kept(document, name)
-    checked_identities([identity], id)
-    for unit in units if value is not None else ():
-        texts_of([_field(document, unit)], Unit(unit, unit), [0], "a document")
-    return document
-
-
 def _field(document: Any, name: str) -> Any:
     fields = _fields(document)
     if name not in fields:
@@ -287,20 +250,3 @@ def _named(kind: Any) -> dict[str, Any]:
     """Return the fields of a collection with a schema, and their types; none for any other."""
     row = kind if isinstance(kind, RowTypeConstraint) else RowTypeConstraint.from_user_type(kind)
     return {} if row is None else dict(row._fields)
-
-
-def _only(document: Any, names: Sequence[str]) -> Any:
-    """Return a document with these fields alone: a document as it is, if it has no others."""
-    some = {name: _kept(document, name) for name in names}
-    if len(some) == len(_fields(document)):
-        return document
-    return some if isinstance(document, Mapping) else beam.Row(**some)
-
-
-def _with(document: Any, name: str, text: Any) -> Any:
-    if isinstance(document, Mapping):
-        return {**document, name: text}
-    if isinstance(document, beam.Row):
-        return beam.Row(**{**document.as_dict(), name: text})
-    replace: Callable[..., Any] | None = getattr(document, "_replace", None)
-    return replace(**{name: text}) if replace is not None else dataclasses.replace(document, **{name: text})

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.errors import DataError, SettingError, of_other_type
-from corpusveil.ledger.summary import Ledger
 from corpusveil.transforms.identities import column_values
 from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.table import of_columns
@@ -17,14 +16,12 @@ _REGISTERED: list[Any] = []
 """DuckDB frees a function with the cursor that registered it, though others still call it (duckdb-python 530)."""
 
 
-def register_sql(
-    connection: Any, release: AnyRelease, name: str = "privatize", *, ledger: Ledger | None = None
-) -> None:
+def register_sql(connection: Any, release: AnyRelease, name: str = "privatize") -> None:
     """Register the SQL function ``privatize('review', id, text)`` in a DuckDB connection or a Spark session.
 
     The first argument is a constant, the name of the column, and noise depends on it. The function returns the texts of
     ``cv.privatize``, deterministically, so an engine may evaluate it again; a null text stays null, and an id must not
-    be null. It cannot ask a ledger: raises UserError if one is given, and for other connections, also of Spark before
+    be null. It draws row by row, and asks no ledger. Raises UserError for other connections, and those of Spark before
     4.1. A fault of a row is an error of the engine that quotes no text.
 
     >>> import duckdb
@@ -33,11 +30,6 @@ def register_sql(
     >>> len(connection.sql("select privatize('text', 'r-1', 'The river was cold.')").fetchall())
     1
     """
-    if ledger is not None:
-        raise SettingError(
-            "ledger: a SQL function draws row by row and cannot account for them before; account first, with "
-            "cv.privatize, or in Spark privatize_frame (text=..., id=..., ledger=ledger, unit=...)."
-        )
     if not isinstance(name, str) or not name:
         raise SettingError("name: give the name of the SQL function, such as privatize.")
     if type(connection).__module__.startswith("pyspark."):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -77,7 +76,7 @@ def _frame(data: Any, columns: Columns) -> Frame:
     made = pa.table if given.implementation.is_pyarrow() else type(given.to_native())
 
     def column(name: str) -> Any:
-        _place(given.columns, name)
+        place_of(given.columns, name)
         return column_values(given.get_column(name).to_native())
 
     def back(parts: list[pa.Array]) -> Any:
@@ -106,12 +105,6 @@ def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:
             f"strings, or an object of pandas, Polars, Arrow or DuckDB{hint}."
         )
     return given
-
-
-def warn_of_dropped(frame: Frame) -> None:
-    """Warn a caller in Python of what does not come back."""
-    if frame.dropped:
-        warnings.warn(not_copied(listed(frame.dropped)), stacklevel=5)
 
 
 def not_copied(names: str) -> str:
@@ -162,11 +155,11 @@ def _fault(text: Any, row: int, name: str | None) -> DataError | None:
 
 def stays_of(names: Sequence[Any], columns: Columns) -> tuple[list[int], list[Any]]:
     """Return which columns come back, by their places, and the names of all others."""
-    stays = sorted(_place(names, name) for name in (columns.text, *columns.keep))
+    stays = sorted(place_of(names, name) for name in (columns.text, *columns.keep))
     return stays, [name for place, name in enumerate(names) if place not in stays]
 
 
-def _place(names: Sequence[Any], name: str) -> int:
+def place_of(names: Sequence[Any], name: str) -> int:
     """Return the place of a column. Raises UserError if it is missing or occurs several times."""
     places = [place for place, other in enumerate(names) if other == name]
     if not places:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -90,15 +89,15 @@ def column_values(column: Any, what: str = "a column") -> Any:
     return [value.item() if hasattr(value, "item") else value for value in column]
 
 
-def warn_of_repeated(identities: Sequence[Any]) -> None:
-    """Warn a caller in Python whose texts share ids."""
+def repeated(identities: Sequence[Any]) -> str:
+    """Return a warning if texts share ids; nothing if they do not."""
     different = len(set(identities))
-    if different < len(identities):
-        warnings.warn(
-            f"ids: {len(identities):,} texts have {several(different, 'different id')}. Equal texts with the same id "
-            "get equal noise, which shows that they are equal; give each text an id of its own.",
-            stacklevel=5,
-        )
+    if different == len(identities):
+        return ""
+    return (
+        f"{len(identities):,} texts have {several(different, 'different id')}. Equal texts with the same id get equal "
+        "noise, which shows that they are equal; give each text an id of its own."
+    )
 
 
 def identities_of(column: Any, name: str) -> list[Any]:

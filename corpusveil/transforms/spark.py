@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -14,9 +13,7 @@ from corpusveil.errors import (
     SettingError,
     UserError,
     VersionError,
-    column_twice,
     listed,
-    no_column,
     sentences_in,
 )
 from corpusveil.kernel.transform import Transform
@@ -26,10 +23,10 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import not_kept
-from corpusveil.transforms.frames import Kept, not_copied, stays_of
+from corpusveil.transforms.frames import Kept, not_copied, place_of, stays_of
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
-from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
+from corpusveil.transforms.table import Units, of_columns, plain_texts, privatized_parts
 
 OF_IDS = ("string", "tinyint", "smallint", "int", "bigint")
 """The types of ids."""
@@ -40,10 +37,6 @@ CONNECT_BYTES = 100 << 20
 """The largest message of a Connect client is 128 MiB, unless the server is configured otherwise."""
 
 
-ACCOUNT_ROWS = 1 << 16
-"""Rows of an account that travel to the driver together."""
-
-
 def privatize_frame(
     df: Any,
     release: AnyRelease,
@@ -52,7 +45,7 @@ def privatize_frame(
     *,
     keep: Kept = (),
     ledger: Ledger | None = None,
-    unit: str | Sequence[str] | Mapping[str, str] | None = None,
+    unit: Units = None,
     corpus: str | None = None,
 ) -> Any:
     """Privatize the string column ``text`` of a DataFrame; its type and nullability stay.
@@ -93,11 +86,8 @@ def privatize_frame(
     units = () if spending is None else spending.columns
     wanted = Columns.of(text, None, keep)
     stays, dropped = stays_of(schema.names, wanted)
-    if twice := [name for name in schema.names if schema.names.count(name) > 1]:
-        raise column_twice(twice[0])
-    for name in dict.fromkeys((text, id, *units)):
-        if name not in schema.names:
-            raise no_column(name, schema.names)
+    for name in (id, *units):
+        place_of(schema.names, name)
     kind = schema[text].dataType.simpleString()
     if kind != "string" and not kind.startswith("string collate "):
         raise DataError(f"{text}: this column is of type {kind}; cast it to string first.")
@@ -119,7 +109,7 @@ def privatize_frame(
         account = spending.accounting(release.account(text))
         names = list(dict.fromkeys((text, id, *units)))
         needed = numbered.select(*(f"c{schema.names.index(name)}" for name in names))
-        accounting = _accounts(account, names, _Reader(text, id, units))
+        accounting = _accounts(account, names, id, units)
         chunks = needed.mapInArrow(accounting, "chunk binary").toLocalIterator()
         try:
             reserve_table(spending, account, (pa.ipc.open_stream(row.chunk).read_all() for row in chunks))
@@ -131,26 +121,17 @@ def privatize_frame(
             raise
     if dropped:
         warnings.warn(not_copied(listed(dropped)), stacklevel=2)
-    run = _batches(release.kernel(), schema.names, _Reader(text, id), stays)
+    run = _batches(release.kernel(), schema.names, text, id, stays)
     # without metadata: that of a column of categories may have values of other rows
     fields = [type(field)(field.name, field.dataType, field.nullable) for field in (schema.fields[at] for at in stays)]
     return numbered.mapInArrow(run, type(schema)(fields))
 
 
-@dataclass(frozen=True, slots=True)
-class _Reader:
-    """Which columns of a batch of a frame are read, by name."""
-
-    text: str
-    id: str
-    units: Sequence[str] = ()
-
-    def documents(self, batch: pa.RecordBatch) -> Documents:
-        """Return the documents of a batch. Raises UserError for ids, units and texts that cannot be used."""
-        texts, where = plain_texts(batch.column(self.text), self.text), "a batch of the frame"
-        identities = identities_of(batch.column(self.id), self.id)
-        values = {name: batch.column(name) for name in self.units}
-        return Documents(texts, identities, self.text, values, range(len(texts)), where)
+def _documents(batch: pa.RecordBatch, text: str, id: str, units: Sequence[str] = ()) -> Documents:
+    """Return the documents of a batch. Raises UserError for ids, units and texts that cannot be used."""
+    texts, identities = plain_texts(batch.column(text), text), identities_of(batch.column(id), id)
+    values = {name: batch.column(name) for name in units}
+    return Documents(texts, identities, text, values, range(len(texts)), "a batch of the frame")
 
 
 def privatize_column(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
@@ -193,7 +174,7 @@ def _check_workers(spark: Any, release: AnyRelease) -> None:
 
 
 def _accounts(
-    account: Account, names: list[str], reader: _Reader
+    account: Account, names: list[str], id: str, units: Sequence[str]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that accounts on workers; the rows of an account travel as streams of Arrow's format.
 
@@ -201,29 +182,24 @@ def _accounts(
     """
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        waiting: list[pa.Table] = []
         for batch in batches:
-            waiting.append(account.rows(reader.documents(batch.rename_columns(names))))
-            if sum(table.num_rows for table in waiting) >= ACCOUNT_ROWS:
-                yield pa.record_batch({"chunk": [packed(waiting)]})
-                waiting = []
-        if waiting:
-            yield pa.record_batch({"chunk": [packed(waiting)]})
+            rows = account.rows(_documents(batch.rename_columns(names), account.column, id, units))
+            yield pa.record_batch({"chunk": [packed([rows])]})
 
     return run
 
 
 def _batches(
-    kernel: Transform, names: list[str], reader: _Reader, stays: Sequence[int]
+    kernel: Transform, names: list[str], text: str, id: str, stays: Sequence[int]
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """Return the function that runs on workers; ``stays`` are the numbers of the columns that are kept."""
-    place = names.index(reader.text)
+    place = names.index(text)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             named = batch.rename_columns(names)
             first = 0
-            for part in privatized_parts(kernel, reader.documents(named), named.column(place).type):
+            for part in privatized_parts(kernel, _documents(named, text, id), named.column(place).type):
                 private = named.slice(first, len(part)).set_column(place, named.schema.field(place), part)
                 yield private.select(stays)
                 first += len(part)

@@ -29,7 +29,7 @@ PLACES = {
 
 @pytest.fixture(scope="module")
 def names() -> Names:
-    return Names(cv.demo_space())
+    return Names(cv.load_space("en"))
 
 
 def found(names: Names, texts: list[str]) -> list[list[str]]:

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import inspect
 import re
 from pathlib import Path
 from typing import Any, ClassVar, assert_type
 
 import pandas as pd
-import polars as pl
 import pytest
 
 import corpusveil as cv
-from corpusveil.pipelines.flows import options_of
-from corpusveil.pipelines.settings import Settings, started
 from tests.calls import QUIET, refused, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, Ground, data_files, read_shard, write_shard
 
@@ -43,29 +39,6 @@ def test_a_release_is_that_of_the_command(space: str, tmp_path: Path) -> None:
         assert shown in " ".join(str(made).split())
 
 
-def test_all_that_names_choose_is_shown_and_starts_from_the_settings(space: str) -> None:
-    """Defaults come from the settings, and every other value is printed, or nobody would notice it."""
-    sections = Settings.model_validate({})
-    shown = " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0)).split())
-    assert f"mechanism {started('mechanism')['mechanism']['name']}" in shown
-    assert f"equal texts {_default('duplicates')}" in shown
-    assert f"a {_default('per')}" in shown
-    for name, value in sections.text.model_dump(exclude={"collocations", "language"}).items():
-        assert f"{name} {value}" in shown
-    assert inspect.signature(cv.release).parameters["mechanism"].default is None
-    for given, said in (
-        ({"unknown_words": "mask", "contacts": "drop"}, "unknown_words mask"),
-        ({"markup": "strip", "language": "en"}, "markup strip, language en"), ({"case": "restore"}, "case restore"),
-        ({"spans": ["rules"], "treat": ["phone=resample"]}, "found by rules; phone resample"),
-        ({"duplicates": "same-noise"}, "equal texts same-noise"),
-    ):  # fmt: skip
-        assert said in " ".join(str(cv.release(key=KEY, space=space, epsilon=1.0, **given)).split())  # type: ignore[arg-type]
-
-
-def _default(name: str) -> str:
-    return str(options_of("privatize")[name].default)
-
-
 def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
     for given, code, named in (
         ({"risk": 2.0}, "wrong-setting", "risk = 2.0"),
@@ -79,20 +52,6 @@ def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
             cv.release(key=KEY, space=space, **given)  # type: ignore[arg-type]
     with refused("wrong-setting", "key"):
         cv.release(key=TEST_KEY, epsilon=1.0)  # type: ignore[arg-type]
-
-
-def test_a_preview_shows_texts(space: str) -> None:
-    """The first ones, drawn under the key."""
-    texts = [f"{WORDS[row]} refund {WORDS[row + 1]}." for row in range(9)] + ["invoice"]
-    shown = cv.preview(texts, epsilon=1.0, key=KEY, space=space)
-    assert shown.before == texts[:5]
-    release = cv.release(epsilon=1.0, key=KEY, space=space)
-    assert shown.drawn[0].texts == cv.privatize(texts[:5], release, ids=list("01234"))
-    for wrong, code in (("a text", "wrong-setting"), ([], "unsuitable-data"), ([1], "unsuitable-data")):
-        with refused(code):
-            cv.preview(wrong, epsilon=1.0, space=space)
-    with refused("wrong-setting", "evaluate risk"):
-        cv.preview(texts, space=space)
 
 
 def test_many_unknown_words_are_said_and_never_named(space: str, tmp_path: Path) -> None:
@@ -115,16 +74,6 @@ class TestFramesEverywhere:
         "name": [None, "Zelda"], "body": [None, "Zelda sees the river, which is cold and long in winter."]
     }  # fmt: skip
 
-    def test_a_preview_of_a_frame_or_a_column_shows_its_texts(self) -> None:
-        for given, column in ((pd.DataFrame(self.ROWS), "body"), (pl.DataFrame(self.ROWS), "body"),
-                              (pd.Series(self.ROWS["body"]), "text"), (self.ROWS["body"], "text")):  # fmt: skip
-            made = cv.preview(given, text=column, epsilon=1.0)
-            assert made.before == self.ROWS["body"][1:], type(given)
-        with refused("unsuitable-data", "no text"):
-            cv.preview([None, " "], epsilon=1.0)
-        with refused("wrong-setting"):
-            cv.preview("a single text", epsilon=1.0)
-
     def test_both_units_are_shown_in_a_notebook(self) -> None:
         """What words and passages are is what releases of these names write; markup of a text stays text."""
         frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
@@ -137,7 +86,4 @@ class TestFramesEverywhere:
         assert "passage, epsilon 10" in html
         assert "&lt;b&gt;The river" in html
         assert "<b>" not in html
-        assert made.table().slice(1).to_pylist() == [
-            {"text": 0, "unit": "passage", "epsilon": 10.0, "before": given[0], "after": texts[1][0]}
-        ]
         assert str(made).count("Under the key that was given.") == 1

@@ -8,14 +8,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.errors import CapError, DataError, SettingError, WorkError
+from corpusveil.errors import CapError, WorkError
 from tests.calls import Halting, refused
 from tests.engines.corpora import data_files
 
@@ -75,11 +74,10 @@ class TestLedger:
     def test_every_kind_is_counted_alike(
         self, kind: str, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
     ) -> None:
-        """By the column that has the units, under another name, and by the units of texts without columns."""
+        """By the column that has the units, under another name, as numbers and as their digits."""
         cv.privatize(KINDS[kind](columns), release, ids="id", ledger=ledger, unit={"document": "id"})
-        for make in (list, pa.array, np.array, lambda ids: [str(number) for number in ids]):
-            unit = {"document": make(columns["id"])}
-            cv.privatize(columns["text"], release, ids=columns["id"], ledger=ledger, unit=unit)
+        digits = {**columns, "document": [str(number) for number in columns["id"]]}
+        cv.privatize(KINDS[kind](digits), release, ids="id", ledger=ledger, unit="document")
         spent = ledger.spent()
         assert spent.units == ("document",)
         assert [line["documents"] for line in spent.releases] == [7]
@@ -99,16 +97,6 @@ class TestLedger:
         parts[1] = pa.array(columns["text"][4:6])
         cv.privatize(pa.chunked_array(parts), release, ids=[1, 2, 3, 4], ledger=ledger, unit="content")
         assert ledger.spent().releases[0]["documents"] == 4
-
-    def test_a_unit_without_values_for_all_texts_is_refused(
-        self, release: cv.Release, columns: dict[str, Any], ledger: cv.Ledger
-    ) -> None:
-        """Too few, one that is missing, and a column that texts do not have."""
-        for values, error in ((["a"], SettingError), ([None] * 8, DataError)):
-            with pytest.raises(error, match="author"):
-                cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit={"author": values})
-        with refused("unsuitable-data", "author"):
-            cv.privatize(columns["text"], release, columns["id"], ledger=ledger, unit="author")
 
 
 class TestWrongCalls:
@@ -131,16 +119,6 @@ class TestWrongCalls:
             with pytest.warns(UserWarning, match=f"{len(texts)} texts have .*{count}") as caught:
                 cv.privatize(texts, release, ids=ids)
             assert caught[0].filename == __file__, "where the call is"
-
-    @pytest.mark.parametrize("name", ["unit", "corpus"])
-    def test_what_only_a_ledger_has_needs_one(self, release: cv.Release, name: str) -> None:
-        given: dict[str, Any] = {name: "content"}
-        with refused("wrong-setting", name):
-            cv.privatize(["aaaa"], release, ids=["x"], **given)
-
-    def test_an_address_is_no_ledger(self, release: cv.Release, tmp_path: Path) -> None:
-        with refused("wrong-setting", "ledger", "cv.Ledger", "str"):
-            cv.privatize(["aaaa"], release, ids=["x"], ledger=str(tmp_path))  # type: ignore[call-overload]
 
 
 def test_a_corpus_is_privatized_on_the_engine_that_is_named(corpus: Path, release: cv.Release, tmp_path: Path) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -12,8 +12,7 @@ import pytest
 import typer
 
 import corpusveil
-from corpusveil.cli.main import ADDED, COMMANDS
-from corpusveil.pipelines.flows import FLOWS
+from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
@@ -44,12 +43,6 @@ def call(ground: Ground, source: Path, tmp_path: Path) -> list[str]:
     return ground.arguments(source, tmp_path / "out")
 
 
-def test_an_option_that_a_new_user_cannot_know_comes_with_a_value() -> None:
-    ended = command("evaluate", "readers", "--epsilon", "1")
-    assert ended.status == 2
-    assert "--space en" in ended.err
-
-
 def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -61,39 +54,14 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
-def test_a_command_without_a_function_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file whose function has another name than the file, and an entry point that names no function."""
-    monkeypatch.setitem(COMMANDS, "verify", ("options", "A file without such a function."))
-    fails(["verify", "x"], "missing-package", "verify", "function")
-    monkeypatch.setitem(ADDED.entered, "evaluate.study", "no function")
-    fails(["evaluate", "study"], "missing-package", "study", "function")
-
-
-def test_help_of_what_a_flow_writes_does_not_describe_what_others_read() -> None:
-    for flow in FLOWS:
-        if flow.artifact is not None:
-            lines = " ".join(succeeds(flow.name, "--help").out.split())
-            said = lines.partition("--output URL ")[2].partition(" [required]")[0]
-            assert re.fullmatch("[A-Z][a-z -]+: a new folder or URL.", said, re.IGNORECASE), (flow.name, said)
-
-
 def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp_path: Path) -> None:
     same = write_shard(tmp_path / "same" / "x.jsonl", [{"id": "a", "text": "x"}] * 2)
     for duplicates in ("independent", "same-noise"):
         words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
-        assert ("2 rows have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
+        assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
 
 
 class TestMechanisms:
-    def test_are_listed_after_which_to_take_and_explained(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("COLUMNS", "200")
-        text = succeeds("mechanisms").out
-        assert text.startswith("How to choose:\n  ring-geometric")
-        assert set(corpusveil.mechanism_names()) <= set(text.split())
-        text = succeeds("mechanisms", "ring-geometric").out
-        assert "paper:" in text
-        assert "parameters:" in text
-
     @pytest.mark.parametrize("epsilons", [(), (0.5, 7.0)], ids=str)
     def test_say_at_which_epsilon_a_guarantee_is(self, tmp_path: Path, epsilons: tuple[float, ...]) -> None:
         """At those that are named, else at 1: it was that of the table's last one, 50, which the page did not say."""
@@ -129,7 +97,7 @@ class TestKey:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         secret = key.read_bytes()
         assert len(secret) == 32
-        assert f"{key}, is used again; for other documents, give another key" in succeeds(*without_key(call)).err
+        assert f"{key}; other documents need another" in succeeds(*without_key(call)).err
         assert key.read_bytes() == secret
         assert manifest(tmp_path / "out")["key_fingerprint"] == corpusveil.Key(secret).fingerprint()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "set"))
@@ -226,11 +194,38 @@ class TestWhatIsPrinted:
             source = write_shard(tmp_path / "damaged" / "a.jsonl", [{"text": "a"}, {"text": 1}])
         monkeypatch.setitem(sys.modules, "pyspark.sql", None)
         words = changed(ground.arguments(source, tmp_path / "out", *more), "--progress", "lines")
-        fails(words, "missing-package" if bad == "package" else "bad-shards", *("1 more",) * (bad == "column"))
+        fails(words, "missing-package" if bad == "package" else "bad-shards")
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
 
-    def test_is_progress_in_lines_where_no_terminal_is(self, call: list[str]) -> None:
-        said = succeeds(*changed(call, "--progress", "lines")).err
-        assert re.fullmatch(r"[a-z ]+: 2 of 2, [\d,]+ tokens.*\n", said)
+
+HELP = """
+import sys, corpusveil
+assert not [name for name in sys.modules if name.startswith("corpusveil.")]
+from corpusveil.cli.main import COMMANDS, run
+for words in (["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)):
+    assert run(words) == 0
+print("LOADED", *sys.modules)
+"""
+
+
+def test_the_package_alone_and_help_load_no_library_that_they_do_not_show() -> None:
+    """The control: a command that does something loads them."""
+    slow = {
+        "numpy",
+        "scipy",
+        "pandas",
+        "pyarrow",
+        "numba",
+        "pyspark",
+        "apache_beam",
+        "gensim",
+        "rich",
+        "asyncio",
+        "ssl",
+    }
+    call = [sys.executable, "-c", HELP]
+    for more, loaded in (("", set[str]()), ("run(['mechanisms'])\nprint('LOADED', *sys.modules)", {"numpy", "numba"})):
+        done = subprocess.run([*call[:-1], HELP + more], capture_output=True, text=True, check=True)
+        assert loaded <= slow & set(done.stdout.rpartition("LOADED ")[2].split()) <= (slow if loaded else set())

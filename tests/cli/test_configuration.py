@@ -4,38 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.derived import settings_of
 from corpusveil.pipelines.settings.toml import read
-from tests.calls import QUIET, refused, save, succeeds
-from tests.cli.test_run import basic, whole
+from tests.calls import QUIET, save, succeeds
+from tests.cli.test_run import basic
 from tests.engines.corpora import WORDS, make_space
-
-
-class TestBothCallers:
-    """A rule stands once, and names settings as its caller does."""
-
-    def given(self, **more: Any) -> dict[str, Any]:
-        return {"input": ["in"], "space": "s", "output": "o", "mechanism": "ring-geometric", "epsilon": 1.0, **more}
-
-    def test_in_its_own_names(self, tmp_path: Path) -> None:
-        values = basic()
-        for option, value, place, code, on_call, in_file in (
-            ("master", "local", "engine.master", "wrong-setting", ["--master", "--engine"], ["engine.name"]),
-            ("epsilon", -1.0, "budget.epsilon", "wrong-setting", ["--epsilon -1.0"], ["= -1.0"]),
-        ):  # fmt: skip
-            with refused(code, *on_call) as caught:
-                settings_of("privatize", self.given(**{option: value}), [])
-            assert place not in str(caught.value)
-            section, key = place.split(".")
-            file = save(tmp_path / "run.toml", {**values, section: {**values.get(section, {}), key: value}})
-            with refused(code, f"{file}, {place}", *in_file) as caught:
-                read(file)
-            assert "--" not in str(caught.value)
 
 
 @pytest.fixture
@@ -78,17 +54,3 @@ class TestPaths:
         (ground / "other" / "s.toml").symlink_to(ground / "releases" / "may" / "s.toml")
         monkeypatch.chdir(ground)
         assert read("other/s.toml").settings.value("output.path") == str(ground / "other" / "out")
-
-
-def test_an_unknown_key_is_looked_for_in_all_sections(tmp_path: Path) -> None:
-    for section, name, nearest in (
-        ("corpus", "epsilon", ["budget.epsilon"]), ("output", "gama", ["mechanism.gamma"]),
-        ("corpus", "tokenizer", ["collocations.tokenizer", "text.tokenizer"]),
-    ):  # fmt: skip
-        values = whole(tmp_path)
-        values[section][name] = 1.0
-        with refused("wrong-setting", f"{section}.{name}", *nearest):
-            read(save(tmp_path / "run.toml", values))
-    (tmp_path / "run.toml").write_text("epsilon = 1.0\n")
-    with refused("wrong-setting", "epsilon", "budget.epsilon"):
-        read(str(tmp_path / "run.toml"))

@@ -50,14 +50,6 @@ def test_units_are_asked_for_by_their_values(call: list[str], monkeypatch: pytes
         assert "ann" not in fails(["ledger", "show", "ledger", "--unit", value], "wrong-setting")
 
 
-def test_another_unit_than_that_of_the_ledger_is_named(call: list[str]) -> None:
-    """The name of the only unit may stand before its value, and a value may have an equals sign."""
-    assert run([*call, "--unit", "customer"]) == 0
-    for words, documents in (("customer=ann", 2), ("ann", 2), ("a=b", 1), ("customer=a=b", 1)):
-        assert show("--unit", words)["releases"][0]["documents"] == documents
-    fails(["ledger", "show", "ledger", "--unit", "name=3"], "wrong-setting", "accounts for customer, not for name")
-
-
 def test_verify_of_a_ledger_of_another_version_says_so(call: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """With status 2, and nothing about spending: by its header, and by an entry."""
     assert run([*call, *UNITS]) == 0
@@ -70,17 +62,6 @@ def test_verify_of_a_ledger_of_another_version_says_so(call: list[str], monkeypa
     header.write_text(data.replace('"version": 2', '"version": 6'))
     monkeypatch.setattr("corpusveil.ledger.entries.VERSION", 6)
     fails(["ledger", "verify", "ledger"], "other-version", "version 2", ".parquet")
-
-
-def test_a_missing_entry_is_a_difference(call: list[str]) -> None:
-    succeeds(*call, *UNITS)
-    assert "undamaged; no records were named to compare with." in succeeds("ledger", "verify", "ledger").out
-    assert "no difference to the records" in succeeds("ledger", "verify", "ledger", "--records", "out.records").out
-    next(Path("ledger/entries").glob("*.parquet")).unlink()
-    ended = command("ledger", "verify", "ledger", "--records", "out.records")
-    assert ended.status == 1
-    assert "out.records" in ended.out
-    assert "[differs]" in ended.err
 
 
 def test_a_release_without_a_cap_is_counted_with_a_warning(call: list[str]) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 from pathlib import Path
 
@@ -91,50 +90,11 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     assert sorted(path.name for path in ledger.rglob("*")) == before
 
 
-def test_of_a_file(space: Space, corpus: Path, tmp_path: Path) -> None:
-    """It says all of it, makes nothing, and quotes nothing."""
-    file = tmp_path / "run.toml"
-    file.write_text(
-        f'[corpus]\ninput = ["{corpus}"]\n[space]\npath = "{space.url}"\n[mechanism]\nname = "ring-geometric"\n'
-        f'[budget]\nepsilon = 2.0\n[output]\npath = "{tmp_path}/out"\n[ledger]\npath = "{tmp_path}/ledger"\n'
-    )
-    said = succeeds("plan", file).out
-    for words in ("12 shards", "tokens", "MiB written", "CPU seconds", "a document spends"):
-        assert words in said
-    said += succeeds("plan", file, "--unit", "content").out
-    assert re.search(r"the smallest cap that passes is [\d.,]+, by the sample\n", said)
-    assert UNKNOWN not in said
-    assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
-
-
 def toml(folder: Path, space: Space, cap: float, **corpus: str) -> str:
     """Write a configuration whose paths are relative to the folder that it is run in; return its path."""
     ledger, output = {"path": "ledger", "unit": ["content"], "cap": cap}, {"path": f"out-{cap:g}"}
     values = basic(corpus={"input": ["in"], **corpus}, space={"path": space.url}, ledger=ledger, output=output)
     return save(folder / "run.toml", values)
-
-
-@pytest.fixture
-def moved(space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Release a file under a corpus' name, and move it into a subfolder."""
-    monkeypatch.chdir(tmp_path)
-    cv.Key(TEST_KEY).save("release.key")
-    write_shard(tmp_path / "in" / "a.jsonl", [{"text": text_of(random.Random(1), 306)}])
-    succeeds("run", toml(tmp_path, space, 1e6, name="news", root="in"), *QUIET)
-    (tmp_path / "in" / "sub").mkdir()
-    (tmp_path / "in" / "a.jsonl").rename(tmp_path / "in" / "sub" / "a.jsonl")
-    return tmp_path
-
-
-def test_charges_equal_noise_once_as_the_run_does(space: Space, moved: Path) -> None:
-    """What was moved with the root that its path begins at draws the same, and neither plan nor run refuses it."""
-    file = toml(moved, space, 8000.0, name="news", root="in/sub")
-    assert "refused" not in succeeds("plan", file).out
-    entries = sorted((moved / "ledger" / "entries").iterdir())
-    succeeds("run", file, *QUIET)
-    assert sorted((moved / "ledger" / "entries").iterdir()) == entries
-    first, again = (next((moved / name / "data").iterdir()).read_bytes() for name in ("out-1e+06", "out-8000"))
-    assert first == again
 
 
 @pytest.mark.parametrize("corpus", [{}, {"name": "news"}])
@@ -164,9 +124,10 @@ def test_all_commands_call_a_corpus_alike(
 def test_of_a_call_is_the_call_after_the_word_plan(space: Space, corpus: Path, tmp_path: Path) -> None:
     """Any options of privatize; nothing is made, and what is wrong is refused as in the call."""
     words = ["privatize", corpus, "--space", space.url, "--epsilon", "1", "--output", tmp_path / "out"]
-    words += ["--ledger", tmp_path / "ledger", "--unit", "content", "--duplicates", "drop"]
+    words += ["--ledger", tmp_path / "ledger", "--unit", "content"]
     said = succeeds("plan", *words).out
     assert "the smallest cap that passes is" in said
+    assert UNKNOWN not in said
     fails(["plan", *words, "--epsilon", "-1"], "wrong-setting", "--epsilon -1")
     assert not list(tmp_path.iterdir())
     (tmp_path / "in.jsonl").write_text('{"text": "good wine"}\n')

@@ -10,8 +10,6 @@ from typing import Any
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
-from corpusveil.pipelines import artifacts
 from tests.calls import QUIET, command, fails, save, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import ROOT, UNKNOWN, release_files
@@ -107,53 +105,6 @@ class TestTheFlow:
                 one.pop("manifest.json", None)
             assert found == expected, name
 
-    def test_is_not_done_again(self, done: Path) -> None:
-        before = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
-        said = succeeds("run", done / "run.toml", *QUIET).err
-        assert all(f"{name}: {done}" in said for name in ("count", "score", "tokenize", "train", "space"))
-        after = {path: path.stat().st_mtime_ns for path in done.rglob("*") if path.is_file()}
-        assert {path.name for path in after if after[path] != before.get(path)} <= {"release.key"}
-
-    def test_goes_on_where_it_stopped(self, done: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """A process that ends in the middle of a step leaves what the next run needs."""
-        values = whole(done)
-        for section, name in (
-            ("collocations", "counts"), ("collocations", "table"), ("collocations", "tokens"),
-            ("embeddings", "vectors"), ("space", "path"), ("output", "path"), ("output", "records"),
-            ("ledger", "path"), ("text", "collocations"),
-        ):  # fmt: skip
-            values[section][name] = values[section][name].replace(str(done), str(tmp_path))
-        file = save(tmp_path / "run.toml", values)
-
-        def stopped(*_: object, **__: object) -> None:
-            raise KeyboardInterrupt
-
-        with monkeypatch.context() as patched:
-            patched.setattr(artifacts, "tokenize_corpus", stopped)
-            assert run(["run", file, *QUIET]) == 130
-        assert (tmp_path / "table" / "_artifact.json").exists()
-        assert not (tmp_path / "tokens" / "_artifact.json").exists()
-        succeeds("run", file, *QUIET)
-        for name in ("tokens/lines", "vectors", "out/data"):
-            found, expected = (release_files(folder / name) for folder in (tmp_path, done))
-            for one in (found, expected):
-                one.pop("_step.json", None)
-                one.pop("_artifact.json", None)
-            assert found == expected
-
-    def test_another_setting_does_not_take_an_artefact_over(self, done: Path, tmp_path: Path) -> None:
-        for section, key, value, place in (
-            ("collocations", "min_count", 4, "counts"), ("collocations", "hyphens", "join", "counts"),
-            ("collocations", "threshold", 0.7, "table"),
-            ("collocations", "tokenizer", "gst", "tokens"), ("embeddings", "window", 3, "vectors"),
-            ("space", "lists", 1, "space"),
-        ):  # fmt: skip
-            values = whole(done)
-            values[section][key] = value
-            before = release_files(done / place)
-            fails(["run", save(tmp_path / "run.toml", values), *QUIET], "unusable-address", done / place)
-            assert release_files(done / place) == before
-
 
 class TestThePrintedConfiguration:
     @pytest.mark.parametrize("example", ["docs", "whole"])
@@ -173,7 +124,7 @@ class TestWrongFiles:
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "wrong-setting", "key.environment"),
-            ("budget", {"strategy": "s4", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
+            ("budget", {"per": "token", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
             ("text", {"tokenizer": "word"}, "wrong-setting", "text.collocations"),
             ("engine", {"master": "local"}, "wrong-setting", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-setting", "engine.name"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import random
 import re
 from pathlib import Path
 from typing import Any
@@ -201,7 +200,7 @@ def test_another_configuration_or_root_spends_nothing(ground: Path) -> None:
 
 
 def test_a_second_start_leaves(ground: Path) -> None:
-    held = lease.take(f"{ground}/records/lease")
+    held = lease.take(f"{ground}/records")
     assert isinstance(held, lease.Lease)
     assert "another run is in progress" in start(ground).err
     assert "in progress" in status_of(ground)
@@ -257,45 +256,3 @@ def test_a_killed_run_is_finished_by_the_next_start(ground: Path, monkeypatch: p
     done = [path.name for path in (ground / "out").iterdir() if (path / "manifest.json").exists()]
     assert done == ["run-00001"]
     assert counted(ground, 1) == 4
-
-
-def test_twenty_nights_of_drawn_faults(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After all of them, the last release of each shard is what one call makes of the shard."""
-    drawn = random.Random(20)
-    monkeypatch.setattr(lease, "PATIENCE_SECONDS", 0.2)
-    values = settings()
-    del values["ledger"]
-    save(ground / "s.toml", values)
-    for night in range(20):
-        lines(ground, f"day-{night}/a.jsonl", *(drawn.randrange(1000) for _ in range(3)))
-        what = drawn.choice(["kill", "bad", "change", "touch", "state", "delete", "none"])
-        if what == "kill":
-            stopped(monkeypatch, ground, drawn.randrange(30))
-        elif what == "bad":
-            (ground / f"in/day-{night}/bad.jsonl").write_text("no json\n")
-            start(ground, 2)
-            lines(ground, f"day-{night}/bad.jsonl", night)
-        elif what == "change":
-            lines(ground, f"day-{drawn.randrange(night + 1)}/a.jsonl", night)
-        elif what == "touch":
-            touch(ground, f"day-{night}/a.jsonl")
-        elif what == "state":
-            (ground / "records/schedule.json").unlink(missing_ok=True)
-        elif what == "delete" and (there := sorted((ground / "out").glob("run-*/data/*"))):
-            latest = max(there)
-            content = latest.read_bytes()
-            latest.unlink()
-            start(ground, 2)
-            command("schedule", ground / "s.toml", "--repair", *QUIET)
-            if not latest.exists():  # its input has changed since
-                latest.write_bytes(content)
-        start(ground)
-    succeeds("verify", ground / "out")
-    succeeds(
-        "privatize", f"{ground}/in", "--space", f"{ground}/space", "--id", "key", "--mechanism", "ring-geometric",
-        "--epsilon", "1", "--key", f"{ground}/release.key", "--output", f"{ground}/alone", *QUIET,
-    )  # fmt: skip
-    alone = sorted(path.read_text() for path in (ground / "alone/data").iterdir())
-    shards = json.loads((ground / "out/index.json").read_text())["shards"]
-    last = [ground / "out" / shard["run"] / shard["shard"] for shard in shards if not shard["replaced_by"]]
-    assert sorted(path.read_text() for path in last) == alone

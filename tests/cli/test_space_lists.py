@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import corpusveil as cv
 from tests.calls import QUIET, fails, refused, succeeds
@@ -20,28 +19,6 @@ def vectors(folder: Path, number: int, words: list[str]) -> str:
         "".join(f"{word} {' '.join(f'{x:.5f}' for x in row)}\n" for word, row in zip(words, random, strict=True))
     )
     return str(path)
-
-
-def test_scale_and_common_words_are_said_with_their_numbers(tmp_path: Path) -> None:
-    two = [vectors(tmp_path, number, WORDS[20 * number : 60 + 40 * number]) for number in range(2)]
-    named = [word for file in two for word in ("--vectors", file)]
-    said = succeeds("space", *named, "--output", tmp_path / "space", "--scale", 7, *QUIET).out
-    assert "Median distance of two words: 7, as asked." in said
-    assert "40 words are in all 2 embeddings (60 in E0.txt, 80 in E1.txt)" in said
-    said = succeeds("space", *named[:2], "--output", tmp_path / "one", *QUIET).out
-    assert "as asked" not in said.split("Median distance of two words: ")[1].splitlines()[0]
-    assert "embeddings" not in said
-    fails(["space", *named, "--output", tmp_path / "bad", "--scale", 0, *QUIET], "wrong-setting", "scale")
-
-
-@pytest.mark.parametrize("how", ["bar", "lines", "none"])
-def test_a_name_may_hold_any_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("corpusveil.waiting.PATIENCE", 0.0)
-    Path(vectors(tmp_path, 0, WORDS[:400])).rename("{E}[bold].txt")
-    said = succeeds("space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how).err
-    assert ("[bold].txt" in said) == (how != "none")
 
 
 class TestVocabulary:

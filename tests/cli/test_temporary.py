@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from tests.engines.corpora import HANG_SECONDS, ROOT, Ground, environment, run
+from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 
 LEAVES = """
 import sys, tempfile
 import corpusveil.cli.main
-def run(arguments):
+def run(arguments, signals):
     tempfile.mkdtemp(prefix="pymp-")
     print(tempfile.gettempdir(), flush=True)
     if arguments == ["wait"]:
@@ -72,22 +72,3 @@ def test_a_command_whose_output_is_closed_ends_as_any_other() -> None:
     call = [sys.executable, "-m", "corpusveil", "--version"]
     done = subprocess.run(["sh", "-c", '"$@" >&-', "sh", *call], cwd=ROOT, stderr=subprocess.PIPE, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
-
-
-def test_what_a_recognizer_has_not_flushed_is_written_when_the_command_ends(ground: Ground, tmp_path: Path) -> None:
-    """Also in objects that refer to each other, and by functions for the end that were there before the command."""
-    (tmp_path / "noting.py").write_text(
-        "import atexit\n"
-        "class Note:\n"
-        "    def __init__(self): self.me, self.file = self, open('cycle.txt', 'w')\n"
-        "notes = [open('plain.txt', 'w'), Note().file]\n"
-        "atexit.register(lambda: open('exit.txt', 'w').write('noted'))\n"
-        "def find(texts):\n"
-        "    [print(len(texts), file=file) for file in notes]\n"
-        "    return [[] for text in texts]\n"
-    )
-    call = ground.arguments(ground.corpus, tmp_path / "out", "--spans", "noting:find")
-    done = run(*call, home=tmp_path, cwd=tmp_path)
-    assert (done.returncode, done.stderr.count("Exception")) == (0, 0), done.stderr
-    for name in ("plain.txt", "cycle.txt", "exit.txt"):
-        assert (tmp_path / name).read_text(), name

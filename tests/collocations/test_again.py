@@ -32,7 +32,7 @@ class TestAFinishedStep:
         assert said.status == 0
         assert f"{flow / name}: already complete; nothing was done." in said.err
         assert said.out.startswith(f"{flow / name}: ")
-        assert not (flow / name / lease.FOLDER).exists()
+        assert not (flow / name / lease.LEASE).exists()
         refused = step(name, flow, flow / name, *OTHER_CALL[name])
         assert refused.status == 2
         assert "choose another" in refused.err
@@ -62,9 +62,9 @@ class TestAFinishedStep:
 
 
 def test_a_step_is_not_begun_while_another_run_is_at_it(flow: Path, tmp_path: Path) -> None:
-    with lease.hold(str(tmp_path / "out" / lease.FOLDER)):
+    with lease.hold(str(tmp_path / "out")):
         ended = step("count", flow, tmp_path / "out")
         assert ended.status == 1
-        assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / lease.FOLDER]
+        assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / lease.LEASE]
     assert "corpusveil: Another run is in progress (" in ended.err
     assert not (tmp_path / "out").exists()

@@ -68,7 +68,7 @@ CASES: list[tuple[str, list[str], Change | None, tuple[str, ...]]] = [
     ("a shard cut short", COUNT, cut("in/*"), ("c4.00001.json.gz",)),
     ("a row that is no JSON", COUNT, lambda folder: (folder / "in" / "c4.00001.json.gz").write_bytes(
         gzip.compress(b'{"text": "a"}\n' + UNKNOWN.encode() + b"\n")), ("c4.00001.json.gz, row 2",)),
-    ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("--max-n 9", "at most 5")),
+    ("an n that no key holds", [*COUNT, "--max-n", "9"], None, ("--max-n 9", "5")),
     ("a threshold that leaves nothing", [*SCORE, "--threshold", "99"], None, ("threshold", "least count")),
     ("counts of another tokenizer", SCORE, say("count", tokenizer="0/x"), ("tokenizer 0/x", "corpusveil count")),
     ("counts with a damaged part", SCORE, cut("count/ngrams/*"), ("part-", "damaged", "count again")),

@@ -12,23 +12,17 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.dataset
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from corpusveil.collocations import count, counting_stages, ngrams
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.ngrams import NgramCounter, unpacked
+from corpusveil.collocations.ngrams import NgramCounter
 from corpusveil.collocations.word_counter import WordCounter
-from corpusveil.errors import (
-    SettingError,
-    WorkError,
-)
+from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from corpusveil.text.sentences import sentence_ends
-from corpusveil.text.tokens import Tokenizer
+from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, refused
 from tests.collocations.corpora import Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
@@ -133,6 +127,22 @@ class TestInterrupted:
         assert table(tmp_path / "out") == sorted(kept(other.counts, 5))
 
 
+class TestPieces:
+    """A large shard is counted in row ranges; what that gives is what counting it whole gives, to the byte."""
+
+    def test_of_any_split_are_equal(self, tmp_path: Path) -> None:
+        """Also of a run that was stopped after its first stage and is run again in other pieces."""
+        made = make(600, 11, sentences=3)
+        made.documents *= 34  # two and a half times BLOCK_ROWS
+        source, whole = [str(write(tmp_path / "in", made, 1))], tmp_path / "whole"
+        count_corpus(source, str(whole), Local())
+        with pytest.raises(WorkError):
+            count_corpus(source, str(tmp_path / "stopped"), Halting(99), rows_per_task=BLOCK_ROWS)
+        for name, blocks in (("stopped", 2), ("fresh", 1)):
+            count_corpus(source, str(tmp_path / name), Local(), rows_per_task=blocks * BLOCK_ROWS)
+            assert release_files(tmp_path / name) == release_files(whole)
+
+
 class Watching(Local):
     """Fails when a task that was done is done again."""
 
@@ -162,47 +172,3 @@ class TestWrong:
         (tmp_path / "out" / "ngrams" / "part-00007-of-00008.parquet").write_bytes(b"old")
         count_corpus([str(corpus)], str(tmp_path / "out"), Local())
         assert release_files(tmp_path / "out") == release_files(reference)
-
-    @pytest.mark.parametrize(("max_n", "min_count"), [(0, 1), (6, 1), (3, 0)])
-    def test_options(self, max_n: int, min_count: int) -> None:
-        with pytest.raises(SettingError):
-            CountOptions(max_n, min_count)
-
-
-@given(st.lists(st.lists(st.text("aAbBéÉİß' .,", max_size=40), max_size=4), max_size=4), st.integers(1, 5))
-def test_any_text_is_counted_as_it_is_tokenised(batches: list[list[str]], max_n: int) -> None:
-    """Words and n-grams of any text, over any batches, agree with a count by hand of the same tokens."""
-    words: dict[str, int] = {}
-    counter = WordCounter()
-    tokenizer = Tokenizer.of_words([])
-    for texts in batches:
-        tokens = tokenizer.tokenize(texts)
-        assert not list(counter.add(tokens))
-        for document in range(len(texts)):
-            for t, text in enumerate(tokens.texts(document), int(tokens.offsets[document])):
-                if tokens.classes[t] == 0:
-                    words[text] = words.get(text, 0) + 1
-    got = counter.take()
-    assert sum(got["count"].to_pylist()) == sum(words.values())
-    vocabulary = got["word"].to_pylist()
-    assert len(vocabulary) == len(set(vocabulary))
-    by_id = Tokenizer.of_words(vocabulary)
-    grams = NgramCounter(len(vocabulary), max_n, 16)
-    expected: dict[tuple[int, ...], int] = {}
-    for texts in batches:
-        tokens = by_id.tokenize(texts)
-        ends = sentence_ends(tokens)
-        assert not list(grams.add(tokens, ends))
-        for document in range(len(texts)):
-            run: list[int] = []
-            for t in range(int(tokens.offsets[document]), int(tokens.offsets[document + 1])):
-                run = [*run, int(tokens.ids[t])] if tokens.classes[t] == 0 else []
-                assert not run or run[-1] >= 0
-                for n in range(2, min(len(run), max_n) + 1):
-                    expected[tuple(run[-n:])] = expected.get(tuple(run[-n:]), 0) + 1
-                if ends[t]:
-                    run = []
-    keys, counts = grams.finish()
-    lengths, ids = unpacked(keys, max_n)
-    found = {tuple(row[:n].tolist()): int(c) for row, n, c in zip(ids, lengths, counts, strict=True)}
-    assert found == expected

@@ -17,8 +17,7 @@ import corpusveil as cv
 from corpusveil.cli.main import run
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import find_tokens, train_vectors
-from corpusveil.collocations.word2vec import Training, count_tokens, train
-from corpusveil.errors import SettingError
+from corpusveil.collocations.word2vec import Training, count_tokens
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -135,24 +134,6 @@ class TestTrain:
         names = ["_artifact.json", "vectors.npy", "vocabulary.parquet"]
         assert sorted(path.name for path in (tmp_path / "a").iterdir()) == names
 
-    def test_is_gensims(self, tokens: Path, tmp_path: Path) -> None:
-        """One epoch from one segment is what gensim makes of the same file, to the bit."""
-        from gensim.models import Word2Vec
-
-        shards = find_tokens(str(tokens)).shards
-        path = tmp_path / "all.txt"
-        path.write_bytes(b"".join(gzip.decompress(Path(shard).read_bytes()) for shard in shards))
-        training = Training(dimensions=12, epochs=1, min_count=2, sg=1)
-        vectors, told = train(shards, training)
-        counts = count_tokens(shards)
-        model = Word2Vec(vector_size=12, min_count=2, sg=1, workers=1, epochs=1)
-        model.build_vocab_from_freq(counts)
-        lines = path.read_bytes().count(b"\n")
-        model.train(corpus_file=str(path), total_examples=lines, total_words=sum(counts.values()), epochs=1)
-        assert vectors.words == model.wv.index_to_key
-        assert np.array_equal(vectors.vectors, model.wv.vectors)
-        assert told["tokens"] == sum(counts.values())
-
     @pytest.mark.spark
     @pytest.mark.usefixtures("spark")
     @pytest.mark.nightly
@@ -174,8 +155,3 @@ class TestTrain:
         succeeds(*arguments, *quiet, tmp_path / "here")
         job, here = (np.load(tmp_path / name / "vectors.npy") for name in ("job", "here"))
         assert np.array_equal(job, here)
-
-    def test_wrong_parameters_are_refused(self) -> None:
-        for name, value in {"dimensions": 0, "epochs": 0, "window": -1}.items():
-            with pytest.raises(SettingError):
-                Training(**{name: value})

@@ -16,7 +16,7 @@ import pytest
 
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, score, scored
-from corpusveil.errors import ArtifactError, UserError
+from corpusveil.errors import ArtifactError
 from corpusveil.jobs.local import Local
 from tests.calls import refused, succeeds
 from tests.collocations.corpora import Made, make, write
@@ -95,13 +95,6 @@ class TestWhatIsKept:
         rows = pa.table({"ngram": [ngram], "n": pa.array([2 if "x" in ngram else 3], pa.int8()), "count": [1]})
         with pytest.raises(ArtifactError):
             list(scored([rows], UNIGRAMS, Scoring(threshold=-99)))
-
-    @pytest.mark.parametrize(
-        "options", [{"measure": "mi"}, {"threshold": math.nan}, {"min_count": 0}, {"rule": "loose"}]
-    )
-    def test_wrong_options_are_refused(self, options: dict[str, Any]) -> None:
-        with pytest.raises(UserError):
-            Scoring(**options)
 
     def test_connector_words(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """gensim's by default, or a sentence as on Python 3.14, which it has no wheel for; a file needs none."""

@@ -8,15 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import ReadingOptions
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.tokenizers import units
-from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import make
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
@@ -29,25 +26,6 @@ from corpusveil.transforms.table import privatize
 from tests.calls import fails, refused, save, succeeds
 
 TEXT = "Mr. Kennedy met Dr. Who of the U.S. Army. Then he left. A long-term, well-known plan's end - at X.\n"
-
-
-def counted(folder: Path, **options: Any) -> dict[str, int]:
-    """Return the n-grams of the text by the command's function."""
-    (folder / "in.txt").write_text(TEXT)
-    count_corpus([str(folder / "in.txt")], str(folder / "out"), Local(), CountOptions(min_count=1, **options))
-    tables = [pq.read_table(one) for one in sorted((folder / "out" / "ngrams").iterdir())]
-    table = pa.concat_tables(tables)
-    return dict(zip(table["ngram"].to_pylist(), table["count"].to_pylist(), strict=True))
-
-
-class TestAbbreviations:
-    def test_end_no_ngram(self, tmp_path: Path) -> None:
-        """Sentences, commas and marks still do."""
-        found = counted(tmp_path)
-        for ngram in ("mr kennedy", "met dr who", "the u s", "u s army"):
-            assert found[ngram] == 1, ngram
-        for ngram in ("army then", "left a", "term well", "plan's end at", "end at", "at x a"):
-            assert ngram not in found, ngram
 
 
 class TestUnits:
@@ -102,7 +80,7 @@ class TestHyphens:
             ["train", "--tokens", f"{t}/tokens", "--dimensions", "4", "--min-count", "1", "--output", f"{t}/vectors"],
             ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/counts", "--output", f"{t}/space"],
         ):
-            assert "never match the input" not in succeeds(*command, *quiet).out
+            succeeds(*command, *quiet)
         space, collocations = load_space(f"{t}/space"), load_collocations(f"{t}/table")
         assert "long-term_plan" in space.vocabulary
         assert (space.hyphens, collocations.hyphens) == ("join", "join")
@@ -130,10 +108,3 @@ class TestHyphens:
         succeeds("count", f"{t}/in.txt", "--output", f"{t}/plain", *quiet)
         space_of = ["space", "--vectors", f"{t}/vectors", "--counts", f"{t}/plain", "--output", f"{t}/y"]
         fails(space_of, "wrong-setting", "hyphens")
-
-    def test_a_release_that_parts_words_does_not_say_so(self) -> None:
-        """The default is no part of a digest."""
-        assert "hyphens" not in TextPolicy().as_dict()
-        assert TextPolicy(hyphens="join").as_dict()["hyphens"] == "join"
-        with refused("wrong-setting", "hyphens"):
-            TextPolicy(hyphens="glue")  # type: ignore[arg-type]

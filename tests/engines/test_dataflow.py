@@ -118,15 +118,6 @@ def test_no_key_can_be_read_in_it(job: Job, ground: Ground) -> None:
     assert b"Privatize shards" in shown
 
 
-def test_workers_get_the_image_as_asked_and_nothing_to_install(job: Job) -> None:
-    (pool,) = job.request["environment"]["workerPools"]
-    assert pool["workerHarnessContainerImage"] == IMAGE
-    assert pool["machineType"] == "n2-highmem-4"
-    assert not pool.get("packages")
-    assert [path.name for path in (job.folder / "staging").iterdir()] == ["pipeline.pb"]
-    assert not any(environment.dependencies for environment in job.pipeline.components.environments.values())
-
-
 def test_the_graph_makes_the_shards(job: Job, ground: Ground, tmp_path: Path) -> None:
     """Run as it would be sent, but on this machine: the same command then finishes it, to the local bytes."""
     made = job.folder.parent / "out"

@@ -20,7 +20,6 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import refused
 from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, make_release, release_files, rows, write_shard
 from tests.storage.test_values import parquet_of_every_type
 
@@ -124,22 +123,6 @@ class TestTheSameBytes:
         columns = Columns() if suffix.startswith(".txt") else Columns(id="id", keep=("id", "secret"))
         same_everywhere(release, corpus, tmp_path / "a", ways[:1], format=suffix[1:], columns=columns)
         same_everywhere(release, tmp_path / "a" / "0" / "data", tmp_path / "b", ways[1:], columns=columns)
-
-    @pytest.mark.parametrize("on_bad_rows", ["refuse", "drop"])
-    def test_of_nothing_where_a_row_of_csv_has_no_certain_end(
-        self, ground: Ground, tmp_path: Path, on_bad_rows: Any
-    ) -> None:
-        lines = ["id;text", *["1;bababa"] * BLOCK, '2;"a screen of 15\\"', "Ada Example; Rome", 'more"', "3;bababa"]
-        (tmp_path / "x.csv").write_text("\n".join(lines))
-        release, columns = make_release(ground.space), Columns(keep=("id",), separator="semicolon")
-        for way, (engine, rows_per_task) in WAYS.items():
-            output = tmp_path / way
-            with refused("bad-shards", "x.csv", "x.csv"):
-                privatize_corpus(
-                    release, [str(tmp_path / "x.csv")], str(output), engine(), columns=columns,
-                    rows_per_task=rows_per_task, on_bad_rows=on_bad_rows,
-                )  # fmt: skip
-            assert not list(output.rglob("part-*")), way
 
     def test_of_kept_columns_of_every_type(self, ground: Ground, tmp_path: Path) -> None:
         """Nanoseconds and years beyond those of Python too, in a process that has imported pandas."""

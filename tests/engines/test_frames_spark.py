@@ -91,7 +91,7 @@ def rows() -> list[tuple[Any, ...]]:
 def expected(release: cv.Release, rows: list[tuple[Any, ...]]) -> dict[int, str | None]:
     """What the same documents are in an Arrow table."""
     table = pa.table({"id": [row[0] for row in rows], "review": pa.array([row[1] for row in rows], pa.string())})
-    out = cv.privatize_table(table, release, text="review", id="id", keep="id")
+    out = cv.privatize(table, release, "id", "review", keep="id")
     return dict(zip(out["id"].to_pylist(), out["review"].to_pylist(), strict=True))
 
 
@@ -156,22 +156,6 @@ class TestOneColumnChanges:
 
 
 class TestIsRefused:
-    def test_before_anything_runs(self, spark: Any, release: cv.Release) -> None:
-        """A wrong column is one sentence that names it, with the types Spark shows."""
-        frame = spark.createDataFrame([], SCHEMA)
-        for arguments, refusal in (
-            ({}, ("wrong-setting", "id=")),
-            ({"id": "key"}, ("unsuitable-data", "key")),
-            ({"id": "id", "text": "Review"}, ("unsuitable-data", "Review")),
-            ({"id": "id", "text": "small"}, ("unsuitable-data", "small", "tinyint")),
-            ({"id": "nested"}, ("unsuitable-data", "nested", "struct")),
-        ):
-            with refused(*refusal):
-                privatize_frame(frame, release, **arguments)
-        for others, name in (("'b' AS text", "text"), ("2 AS n, 3 AS n", "n")):
-            with refused("unsuitable-data", name):
-                privatize_frame(spark.sql(f"SELECT 1 AS id, 'a' AS text, {others}"), release, id="id")
-
     def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
         """The worker's sentence reaches the caller on a line of its own, and no document's text comes with it."""
         from pyspark.errors import PythonException
@@ -203,12 +187,10 @@ class TestSql:
         assert frame.select(column).columns == ["review"]
         assert frame.withColumn("review", column).select("id", "review").collect() == wanted
 
-    def test_is_refused(self, spark: Any, release: cv.Release, tmp_path: Path) -> None:
-        """A ledger has to be asked first; a row without an id, or names that differ, end the query by a sentence."""
+    def test_is_refused(self, spark: Any, release: cv.Release) -> None:
+        """A row without an id, or names that differ, end the query by a sentence."""
         from pyspark.errors import PythonException
 
-        with refused("wrong-setting", "privatize_frame"):
-            cv.register_sql(spark, release, ledger=cv.Ledger(str(tmp_path / "ledger"), cap=1))
         cv.register_sql(spark, release, "hide")
         frame = spark.createDataFrame([(None, CANARY), ("a", CANARY)], "id STRING, text STRING")
         frame.createOrReplaceTempView("documents")
@@ -246,7 +228,7 @@ def test_a_stream_under_a_cap_is_refused_or_accounts_for_each_batch(
     with pytest.raises(Exception, match=r"CapError: cap 400: one value of unit would have spent") as caught:
         writer.option("checkpointLocation", str(tmp_path / "check")).start().awaitTermination()
     assert WORDS[3] not in str(caught.value)
-    expected = cv.privatize_table(pa.Table.from_pylist(rows), release, "review", "id", keep=["id", "unit"]).to_pylist()
+    expected = cv.privatize(pa.Table.from_pylist(rows), release, "id", "review", keep=["id", "unit"]).to_pylist()
     drawn = [row.asDict() for row in spark.read.schema(columns).json(str(tmp_path / "out" / "0")).collect()]
     assert len(drawn) == 2
     assert all(row in expected for row in drawn)
@@ -265,7 +247,7 @@ def test_a_space_goes_along_unless_it_is_saved(spark: Any, tmp_path: Path) -> No
     space = cv.build_space(Vectors(list(WORDS), rng.standard_normal((len(WORDS), 8)).astype(np.float32)))
     texts = [" ".join(WORDS[:30]), f"{CANARY} {WORDS[0]}"]
     frame = spark.createDataFrame(list(enumerate(texts)), "id INT, text STRING")
-    wanted = cv.privatize_table(pa.table({"id": [0, 1], "text": texts}), make_release(space), id="id")
+    wanted = cv.privatize(pa.table({"id": [0, 1], "text": texts}), make_release(space), "id")
     out = privatize_frame(frame, make_release(space), id="id", keep="id").orderBy("id").collect()
     assert [row["text"] for row in out] == wanted["text"].to_pylist()
     saved = space.save(str(tmp_path / "space"))

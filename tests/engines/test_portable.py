@@ -1,56 +1,13 @@
-"""Runners behind a job server, Beam's own one for Python; and what is said of a runner that can't be called so."""
+"""What is said of a Beam runner that cannot be called so: one sentence, before anything is written."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import command, succeeds
-from tests.engines.corpora import Ground, make_release, release_files
-from tests.engines.processes import answers, end_session, free_port, start, wait_until
-
-SUBPROCESS = (
-    "--environment_type=beam:env:harness_subprocess_python:v1",
-    f"--environment_config={sys.executable} -m apache_beam.runners.worker.sdk_worker_main",
-)
-PORTABLE = ("--engine", "beam", "--runner", "PortableRunner")
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a job server."""
-    folder, port = tmp_path_factory.mktemp("server"), free_port()
-    program = [sys.executable, "-m", "apache_beam.runners.portability.local_job_service_main", "--port", str(port)]
-    process = start([*program, "--staging_dir", str(folder / "staging")], folder, folder / "log")
-
-    try:
-        wait_until(lambda: answers(port), every=0.1)
-        yield f"127.0.0.1:{port}"
-    finally:
-        end_session(process)
-
-
-@pytest.mark.nightly
-@pytest.mark.slow
-def test_a_job_server_writes_the_same_bytes(server: str, ground: Ground, tmp_path: Path) -> None:
-    """In processes that the server starts."""
-    more = ("--", f"--job_endpoint={server}", *SUBPROCESS)
-    succeeds(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more))
-    privatize_corpus(make_release(ground.space), [str(ground.corpus)], str(tmp_path / "local"), Local())
-    assert release_files(tmp_path / "out") == release_files(tmp_path / "local")
-
-
-@pytest.mark.nightly
-def test_what_neither_beam_nor_the_server_knows_is_refused(server: str, ground: Ground, tmp_path: Path) -> None:
-    more = ("--", f"--job_endpoint={server}", "--environment_typo=LOOPBACK")
-    done = command(*ground.arguments(ground.corpus, tmp_path / "out", *PORTABLE, *more))
-    assert done.status == 2
-    assert "--environment_typo: this is not an option of Beam or of PortableRunner" in done.err
+from tests.calls import command
+from tests.engines.corpora import Ground
 
 
 def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:

@@ -233,7 +233,6 @@ RELEASES: dict[str, list[str]] = {
     "to parquet": ["plain", "--format", "parquet"],
     "bad-rows": ["bad", "--on-bad-rows", "drop"],
     "duplicates, same noise": ["c4", "--duplicates", "same-noise", "--id", "id"],
-    "duplicates, dropped": ["c4", "--duplicates", "drop", "--id", "id"],
     "a strategy": ["c4", "--epsilon", "6"],
     "a study's settings": [
         "c4", "--mechanism", "diffractor-geometric", "--per", "token", "--case", "lower",
@@ -255,8 +254,8 @@ def corpora() -> dict[str, Any]:
         if name == "a strategy":  # which files alone name
             given = {
                 "corpus": {"input": ["c4"], "name": "golden"}, "space": {"path": "space"},
-                "mechanism": {"name": "ring-geometric"}, "budget": {"epsilon": 6.0, "strategy": "s1"},
-                "text": {"stop_words": "keep"},
+                "mechanism": {"name": "ring-geometric"}, "text": {"stop_words": "keep"},
+                "budget": {"epsilon": 6.0, "per": "document", "allocation": "word-share"},
                 "key": {"path": "release.key"}, "output": {"path": str(output)},
             }  # fmt: skip
             succeeds("run", save(Path("strategy.toml"), given), "--progress", "none")
@@ -298,9 +297,8 @@ def artefacts() -> dict[str, Any]:
     succeeds("count", "public", "--output", "counts", "--min-count", "2", "--engine", "local", "--progress", "none")
     measures = ("pmi", "npmi", "llr", "t", "chi2", "jaccard", "log-dice")
     for measure in measures:
-        succeeds(
-            "score", "--counts", "counts", "--output", f"table-{measure}", "--measure", measure, "--threshold", "0.1"
-        )
+        how = ("--measure", measure, "--threshold", "0.1")
+        succeeds("score", "--counts", "counts", "--output", f"table-{measure}", *how)
     for tokenizer in ("word", "gst", "mst"):
         table = [] if tokenizer == "word" else ["--collocations", "table-pmi"]
         made = ("--tokenizer", tokenizer, "--output", f"tokens-{tokenizer}")

@@ -15,8 +15,7 @@ import pytest
 import zstandard
 from pyarrow.parquet import encryption
 
-from corpusveil.errors import UserError, WorkError
-from fuzz import invariant
+from corpusveil.errors import UserError
 from tests.calls import command
 from tests.engines.corpora import UNKNOWN, Ground, packed
 
@@ -56,7 +55,7 @@ def compressed() -> Iterator[Hostile]:
         flipped = bytearray(whole)
         flipped[len(whole) // 2] ^= 0x55
         checksum = whole[:-1] + bytes([whole[-1] ^ 1])
-        other = "this is no gzip file" if codec == "gz" else unsound
+        other = "this gzip file is damaged" if codec == "gz" else unsound
         for name, damaged, said in (
             ("the last byte missing", whole[:-1], cut),
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
@@ -64,7 +63,7 @@ def compressed() -> Iterator[Hostile]:
             (
                 "another compression",
                 packed(data, "zst" if codec == "gz" else "gz"),
-                unsound if codec == "zst" else "is no gzip",
+                other,
             ),
             ("rubbish after it", whole + SECRET * 3, unsound),
             ("a wrong byte in the middle", bytes(flipped), ""),
@@ -108,7 +107,7 @@ def parquet() -> Iterator[Hostile]:
         ("two text columns", twice.getvalue(), "there are several columns 'text'"),
         ("numbers", parquet_of({"text": [1, 2]}), "is of type int64, not text"),
         ("bytes", parquet_of({"text": [SECRET]}), "is of type binary, not text"),
-        ("not UTF-8", parquet_of({"text": not_utf8}), "row 1: not valid UTF-8"),
+        ("not UTF-8", parquet_of({"text": not_utf8}), "text that is not UTF-8"),
         ("a wrong checksum of a page", sums.replace(b"dedede", b"dededa", 1), "not a valid Parquet file"),
         ("encrypted", encrypted.getvalue(), "encrypted"),
     ):
@@ -216,7 +215,8 @@ def whole_files() -> Iterator[Hostile]:
         ("x.jsonl", packed(lines, "gz"), "name in .gz"), ("x.csv", packed(lines, "zst"), "name in .zst"),
         ("x.txt", parquet_of({"text": [UNKNOWN]}), "Parquet"), ("x.txt", b"%PDF-1.7\n" + SECRET, "PDF"),
         ("x.txt", b"{\\rtf1 " + SECRET, "RTF"), ("x.txt", SECRET + b"\r" + SECRET, "carriage return"),
-        ("x.txt.gz", packed(SECRET + b"\r" + SECRET + b"\n", "gz"), "tr "), ("x.jsonl.gz", lines, "is no gzip file"),
+        ("x.txt.gz", packed(SECRET + b"\r" + SECRET + b"\n", "gz"), "tr "),
+        ("x.jsonl.gz", lines, "this gzip file is damaged"),
         ("x.txt", b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
     ):  # fmt: skip
         yield Hostile("another file", name, data, said)
@@ -259,25 +259,3 @@ def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iter
 def test_a_name_with_line_breaks_or_commands_for_a_terminal_is_escaped_in_one_line() -> None:
     for name, said in (("a\nb", r"a\nb"), ("a\u2028b", r"a\u2028b"), ("\x1b[2J", r"\x1b[2J"), ("été 東", "été 東")):
         assert str(UserError(f"x.csv, {name}: there is no such column.")) == f"x.csv, {said}: there is no such column."
-
-
-def test_the_fuzzer_finds_a_message_that_breaks_the_promise_and_none_that_keeps_it() -> None:
-    """A failure of work is a sentence, too."""
-
-    def fails_with(error: BaseException) -> object:
-        def call() -> None:
-            raise error
-
-        return invariant.refused(call, "x.csv")
-
-    texts = ["no file", f"x.csv: {invariant.CANARY}"]
-    for error in (*map(UserError, [*texts, f"x.csv: {'a' * 700}", ""]), WorkError("somewhere")):
-        with pytest.raises(invariant.Finding):
-            fails_with(error)
-    assert fails_with(UserError("x.csv, row 2: not valid UTF-8; repair or remove the row.")) is None
-    assert invariant.refused(lambda: [1], "x.csv") == [1]
-    for other in (ValueError(), OSError(), RecursionError(), MemoryError()):
-        with pytest.raises(type(other)):
-            fails_with(other)
-    assert invariant.changed(b"abc", b"\x01\x00\x01") == b"acc"
-    assert invariant.packed(b"ab", ".gz", raw=True) == b"ab" != invariant.packed(b"ab", ".gz", raw=False)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -22,7 +22,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, EntryStore, about_of, digest_of
+from corpusveil.ledger.entries import ENTRIES, Entry, EntryStore, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
 from tests.calls import fails, refused
@@ -113,20 +113,6 @@ def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_
     with refused("damaged-artifact"):
         enter(store, entry_of(tmp_path / "in", ROWS, release="t"), lambda _: None)
     assert store.names() == names
-
-
-@pytest.mark.parametrize("given", [{"tokens": -1}, {"tokens": "many"}, {"release": "two\nlines"}])
-def test_what_an_entry_is_about_is_checked(store: EntryStore, tmp_path: Path, given: dict[str, Any]) -> None:
-    from corpusveil.ledger.questions import connected
-
-    path, text = str(tmp_path / "e"), json.dumps({**about(), "documents": 1, "tokens": 1, **given})
-    with connected(str(tmp_path)) as connection:
-        source = entry_of(tmp_path / "in", ROWS).path
-        connection.execute(
-            f"COPY (FROM '{source}') TO '{path}' (FORMAT parquet, KV_METADATA {{'{ABOUT.decode()}': '{text}'}})"
-        )
-    with pytest.raises(ArtifactError):
-        about_of(path)
 
 
 def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: EntryStore, tmp_path: Path) -> None:
@@ -220,7 +206,8 @@ def test_fingerprints_say_nothing_without_the_secret(store: EntryStore, tmp_path
 def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) -> None:
     space, url = make_space(tmp_path / "space"), tmp_path / "ledger"
     text = f"{WORDS[1]} {WORDS[2]}"
-    cv.privatize([text], release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=80), unit={"a": [1]})
+    table = pa.table({"text": [text], "a": [1], "b": [1]})
+    cv.privatize(table, release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=80), unit="a")
     if change == "renamed":
         entry = next((url / "entries").glob("*.parquet"))
         entry.rename(entry.with_name(f"{entry.stem} (1).parquet"))
@@ -228,6 +215,6 @@ def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) 
         (url / "ledger.json").write_text((url / "ledger.json").read_text().replace('"a"', '"b"'))
     with refused("damaged-artifact"):
         cv.privatize(
-            [text], release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=80),
-            unit={"a" if change == "renamed" else "b": [1]},
+            table, release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=80),
+            unit="a" if change == "renamed" else "b",
         )  # fmt: skip

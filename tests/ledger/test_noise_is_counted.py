@@ -103,13 +103,13 @@ class Case:
         with patch.context() as patched:
             for name in ("uint64", "pair", "lanes"):
                 patched.setattr(Draws, name, noted(getattr(Draws, name), found))
-            kernel = self.release.kernel(whole_corpus=True)
+            kernel = self.release.kernel()
             kernel.apply(self.documents())
         return frozenset(found)
 
     def counted(self) -> bytes:
         """Return what a ledger counts the document's noise by."""
-        account = self.release.account(self.column, whole_corpus=True)
+        account = self.release.account(self.column)
         account = dataclasses.replace(account, namespace=self.corpus, secret=b"s" * 32)
         table = account.rows(self.documents())
         return table["noise"][0].as_py().bytes

@@ -12,7 +12,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.jobs.local import Local
-from corpusveil.ledger.units import Unit, fingerprints, texts_of, units_of
+from corpusveil.ledger.units import Unit, fingerprints, texts_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from tests.calls import refused
@@ -65,23 +65,9 @@ def test_a_document_without_a_unit_is_refused_by_its_row() -> None:
             texts_of(column, CUSTOMER, [10], "in.parquet")
 
 
-def test_units_are_named_as_columns() -> None:
-    assert units_of(["visit=encounter", "customer", "content"]) == (
-        Unit("content", None), CUSTOMER, Unit("visit", "encounter")
-    )  # fmt: skip
-    assert units_of({"visit": "encounter"}) == units_of("visit=encounter")
-    assert units_of(None) == ()
-    for other in (3, [3], {"a": 3}):
-        with refused("wrong-setting", "unit"):
-            units_of(other)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 def test_rows_without_a_unit_are_bad_rows(tmp_path: Path, form: str) -> None:
-    """Dropped, as rows without an id are, by accounting and drawing alike.
-
-    The first row has no unit, so under ``drop`` the second is not a copy of one that is released.
-    """
+    """Dropped, as rows without an id are, by accounting and drawing alike."""
     text, ledger = f"{WORDS[1]} {WORDS[2]}", cv.Ledger(str(tmp_path / "ledger"), cap=500)
     rows = [(text, None), (text, "a"), (None, None), (WORDS[4], ""), (WORDS[5], "b")]
     path = tmp_path / f"a.{form}"
@@ -93,7 +79,7 @@ def test_rows_without_a_unit_are_bad_rows(tmp_path: Path, form: str) -> None:
     else:
         lines = [json.dumps({"text": line, "customer": of}) for line, of in rows]
         path.write_text("\n".join(lines))
-    release = release_of(make_space(tmp_path / "space"), duplicates="drop")
+    release = release_of(make_space(tmp_path / "space"))
     call = (release, [str(path)], str(tmp_path / "out"), Local())
     options = {"columns": Columns(), "spending": ledger.spending("customer", None)}
     with refused("bad-shards", "row"):

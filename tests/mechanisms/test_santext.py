@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from corpusveil.mechanisms.exponential_rows import ExponentialRows, rows_of
+from corpusveil.mechanisms.exponential_rows import ExponentialRows
 from corpusveil.mechanisms.santext import SanText
 from corpusveil.mechanisms.vector_blocks import VectorBlocks
 from corpusveil.sampling.weights import TOTAL
@@ -62,18 +62,3 @@ def test_rows_do_not_depend_on_the_order_in_which_they_are_built() -> None:
         single.build(np.array([word]))
     assert np.array_equal(whole.totals, single.totals)
     assert np.array_equal(whole.own, single.own)
-
-
-def test_memory_stays_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Blocks grow with the vocabulary so that all rows fit, and rows of epsilons used long ago are dropped."""
-    assert VectorBlocks.of(np.zeros((100, 2), np.float32), table_bytes=100 * 8 * 2).blocks == 2
-    monkeypatch.setattr("corpusveil.mechanisms.exponential_rows.CACHE_BYTES", 40_000)
-    space = space_of(normal(100, 3))
-    first = rows_of(space, 0.125)
-    first.build(np.arange(100))
-    assert rows_of(space, 0.125) is first
-    for s in (0.25, 0.5, 0.75, 1.0, 1.25, 1.5):
-        rows_of(space, s).build(np.arange(100))
-    again = rows_of(space, 0.125)
-    assert again is not first
-    assert np.array_equal(again.row(3), first.row(3))

@@ -124,16 +124,6 @@ class TestPieces:
 
 
 class TestSamples:
-    @pytest.mark.nightly
-    def test_are_nested_and_in_the_order_of_the_salted_hash(
-        self, corpus: str, space: cv.Space, reference: Path, tmp_path: Path
-    ) -> None:
-        every = load_store(reference).texts.to_pylist()
-        for size in (2, 60, 300):
-            made = build_store(corpus, tmp_path / f"{size}", space, "CC0", size=size, salt=SALT)
-            assert made.texts.to_pylist() == every[:size]
-        assert every == sorted(every, key=lambda text: hash_of(text, bytes.fromhex(SALT)))
-
     def test_of_any_split_are_equal_to_the_byte(
         self, corpus: str, space: cv.Space, reference: Path, tmp_path: Path
     ) -> None:
@@ -218,16 +208,6 @@ class TestErrors:
             with refused(code, named):
                 build_store(output=output, space=space, **call)
             assert not (output / "_artifact.json").exists(), given
-
-    def test_name_an_output_of_another_call_and_a_changed_input(self, space: cv.Space, tmp_path: Path) -> None:
-        source = write(tmp_path / "in", SENTENCES[:40])
-        build_store(source, tmp_path / "out", space, "CC0", salt=SALT)
-        with refused("unusable-address", "out"):
-            build_store(source, tmp_path / "out", space, "CC0", salt=OTHER)
-        path = tmp_path / "in" / "0.jsonl"
-        path.write_text(path.read_text().replace("river", "hotel"))
-        with refused("input-changed", "0.jsonl"):
-            build_store(source, tmp_path / "out", space, "CC0", salt=SALT)
 
 
 class TestTheCommand:

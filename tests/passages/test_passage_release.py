@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import pickle
-import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -49,11 +48,6 @@ def texts(count: int) -> list[str | None]:
         ]
         made.append(None if number % 11 == 7 else " ".join(parts))
     return made
-
-
-def test_the_law_is_said_with_the_public_figures_that_it_is_made_of() -> None:
-    assert re.fullmatch(r"At epsilon 10, \d\d% of texts become one of the \d public pieces nearest .* any of 37,\d+\.",
-                        cv.release(store="en", epsilon=10, key=cv.Key(TEST_KEY)).law())  # fmt: skip
 
 
 class TestPieces:

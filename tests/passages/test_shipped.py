@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
@@ -10,13 +11,15 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.passages.build import PublicPieces, build_store
+from corpusveil.passages.build import PublicPieces
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _apart, choices
 from corpusveil.passages.law import Exchange
-from corpusveil.passages.store import load_store
+from corpusveil.passages.store import Store, load_store
 from corpusveil.recognizers import registry
-from tests.passages.public import SALT, SENTENCES, write
+from corpusveil.storage.artifacts import ARTIFACT
+from tests.calls import refused
+from tests.passages.stores import small_store
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -34,20 +37,6 @@ class TestFigures:
         for neighbors, near, picked, _ in choices(store, 10.0):
             assert near == Exchange.at(10.0, 500, neighbors).near
             assert 0 < picked <= near + 0.001
-
-    def test_of_a_store_that_left_nothing_out_are_those_of_its_last_tenth(
-        self, space: cv.Space, tmp_path: Path
-    ) -> None:
-        made = build_store(write(tmp_path / "in", SENTENCES[::300]), tmp_path / "out", space, "CC0", salt=SALT)
-        held, size = made.info["figures"]["pieces"], len(made)
-        assert held == size - size // 10
-        like = made.info["figures"]["like"]
-        products = made.vectors[held:].astype(int) @ made.vectors[:held].astype(int).T
-        fresh = products.max(axis=1) * 100 <= NEAR_TWIN * LENGTH**2
-        assert (like["pieces"], like["near_duplicates"]) == (fresh.sum(), (~fresh).sum())
-        ranked = -np.sort(-products[fresh], axis=1)[:, :RANKS].mean(axis=0) / LENGTH**2
-        assert np.allclose(like["similarity"], ranked, atol=1e-6)
-        assert np.isclose(like["overall"], products[fresh].mean() / LENGTH**2, atol=1e-6)
 
     def test_of_who_is_apart_are_those_of_the_exact_law(self) -> None:
         """By the sum over all that can be drawn; and nobody is picked of texts that look alike."""
@@ -101,3 +90,19 @@ def test_a_store_tells_of_nobody() -> None:
         assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [], text
     for text in spared:
         assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [text], text
+
+
+def test_a_store_is_saved_once_and_never_over_another(tmp_path: Path) -> None:
+    store = small_store()
+    saved = store.save(tmp_path / "store")
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")}
+    assert store.save(tmp_path / "store") == saved
+    assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")} == before
+    with refused("unusable-address", tmp_path / "store", "another artifact"):
+        Store.of(store.texts[:39], store.space).save(tmp_path / "store")
+    described = tmp_path / "store" / ARTIFACT
+    fields = json.loads(described.read_text())
+    del fields["digest"]
+    described.write_text(json.dumps(fields))
+    with refused("damaged-artifact", tmp_path / "store", "has no digest"):
+        store.save(tmp_path / "store")

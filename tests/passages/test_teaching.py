@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.passages import teaching
 from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
 from corpusveil.spaces.space import SENTENCES
 from tests.calls import fails, refused, succeeds
@@ -31,28 +30,14 @@ def space() -> cv.Space:
 
 
 @pytest.fixture(scope="module")
-def lessons() -> tuple[list[str], np.ndarray]:
+def lessons() -> list[str]:
     random = np.random.default_rng(3)
-    topics = random.integers(0, 3, 1500)
-    pieces = [" ".join(random.choice(TOPICS[topic], 5)) for topic in topics]
-    teacher = np.eye(3)[topics] + 0.1 * random.normal(size=(1500, 3))
-    return pieces, np.pad(teacher, ((0, 0), (0, 140))).astype(np.float32)
+    return [" ".join(random.choice(TOPICS[topic], 5)) for topic in random.integers(0, 3, 1500)]
 
 
 def products(space: cv.Space, texts: list[str]) -> np.ndarray:
     vectors = encoder_of(space, None).encode(pa.array(texts, pa.large_string())).astype(int)
     return vectors @ vectors.T / LENGTH**2
-
-
-def test_words_add_up_to_what_the_teacher_says(space: cv.Space, lessons: tuple[list[str], np.ndarray]) -> None:
-    words = teaching.taught(space, *lessons)
-    assert (words.dtype, len(words), np.abs(words.astype(int)).max()) == (np.int8, len(space), 127)
-    texts = ["The boat went over the lake.", "A wave came to the shore.", "Butter and sugar make a cake."]
-    before, after = products(space, texts), products(space.with_sentences(words), texts)
-    assert after[0, 1] - after[0, 2] > before[0, 1] - before[0, 2]
-    assert after[0, 1] > 0.5 > after[0, 2]
-    with refused("unsuitable-data", "999 public pieces"):
-        teaching.taught(space, lessons[0][:999], lessons[1][:999])
 
 
 def test_a_space_keeps_them_its_digest_covers_them_and_the_encoder_uses_them(space: cv.Space, tmp_path: Path) -> None:
@@ -80,7 +65,7 @@ def test_a_space_keeps_them_its_digest_covers_them_and_the_encoder_uses_them(spa
 
 
 def test_a_teacher_is_used_once_for_the_space_by_the_command(
-    lessons: tuple[list[str], np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    lessons: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def encode(text: str) -> list[float]:
         read.append(text)
@@ -92,7 +77,7 @@ def test_a_teacher_is_used_once_for_the_space_by_the_command(
     rows = (f"{word} {' '.join(f'{x:.4f}' for x in random.normal(size=20))}\n" for word in words)
     (tmp_path / "v.txt").write_text("".join(rows))
     (tmp_path / "counts.tsv").write_text("".join(f"{word}\t{9 + at}\n" for at, word in enumerate(words)))
-    (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": f"{piece}."}) + "\n" for piece in lessons[0]))
+    (tmp_path / "public.jsonl").write_text("".join(json.dumps({"text": f"{piece}."}) + "\n" for piece in lessons))
     call = [
         "space", "--vectors", tmp_path / "v.txt", "--counts", tmp_path / "counts.tsv", "--output", tmp_path / "space",
         "--teacher", "tiny",
@@ -104,10 +89,3 @@ def test_a_teacher_is_used_once_for_the_space_by_the_command(
     assert near[0, 1] > 0.5 > near[0, 2]
     assert len(read) == once
     assert "nothing was done" in succeeds(*call, "--lessons", tmp_path / "public.jsonl").err
-
-
-def test_public_pieces_are_runs_of_one_to_four_sentences(space: cv.Space) -> None:
-    texts = pa.array([" ".join(f"The {word} is here today." for word in topic) for topic in TOPICS] + [None, ""])
-    pieces = teaching.public_pieces([texts], space)
-    assert sum(piece.count("here") for piece in pieces) == 30
-    assert {piece.count("here") for piece in pieces} <= {1, 2, 3, 4}

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corpusveil import demo_space, registry
-from corpusveil.recognizers.registry import RECOGNIZERS, kinds, named
+from corpusveil import load_space, registry
+from corpusveil.recognizers.registry import RECOGNIZERS, named
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space
 from corpusveil.text.folding import composed_text
@@ -39,7 +39,7 @@ def found(texts: Sequence[str], recognizer: Recognizer) -> list[list[tuple[str, 
 
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return demo_space()
+    return load_space("en")
 
 
 def scripted(texts: list[str]) -> list[list[tuple[int, int, str]]]:
@@ -86,26 +86,6 @@ def test_a_name_that_is_none_is_no_file_and_the_nearest_is_told(space: Space, tm
             assert found(["hi bob smith"], named(name).make(space)) == [[("name", "bob smith")]], name
             assert named(name).identity == "terms/1"
             assert named(name).mark == hashlib.sha256(b"Bob Smith\n").hexdigest()
-
-
-def test_a_package_adds_a_recognizer_by_an_entry_point(
-    space: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """By a declaration, or just a function; its kinds are known before anything is read."""
-    (tmp_path / "own_wallets.py").write_text(
-        "from corpusveil.text.spans import Declared, OfFunction\n"
-        "def find(texts): return [[(0, 2, 'wallet')] if text else [] for text in texts]\n"
-        "RECOGNIZER = Declared(lambda space: OfFunction('wallets', find), 7, ('wallet',))\n"
-    )
-    (package := tmp_path / "own_wallets-1.dist-info").mkdir()
-    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: own-wallets\nVersion: 1\n")
-    group = "[corpusveil.recognizers]\nwallets = own_wallets:RECOGNIZER\nplain = own_wallets:find\n"
-    (package / "entry_points.txt").write_text(group)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert (named("wallets").identity, kinds(["wallets", "names"])) == ("wallets/7", {"wallet", "name"})
-    assert (named("plain").identity, kinds(["plain"])) == ("plain", None)
-    for name in ("wallets", "plain"):
-        assert found(["ab c", ""], named(name).make(space)) == [[("wallet", "ab")], []]
 
 
 def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_quoted(
@@ -215,18 +195,6 @@ def test_a_finder_that_is_not_installed_is_named_with_its_package(monkeypatch: p
     for name in ("rules", "names", "presidio"):
         with refused("missing-package", name, "pip install 'corpusveil[spans]'"):
             named(name)
-
-
-@pytest.mark.parametrize(
-    ("name", "module", "package"),
-    [("presidio", "presidio_analyzer", "presidio-analyzer"), ("T", "ahocorasick_rs", "corpusveil[spans]")],
-)
-def test_a_missing_package_is_named(
-    space: Space, terms: str, monkeypatch: pytest.MonkeyPatch, name: str, module: str, package: str
-) -> None:
-    monkeypatch.setitem(sys.modules, module, None)
-    with refused("missing-package", "pip install", package):
-        named(terms if name == "T" else name).make(space)
 
 
 OTHER_FORMS = (

@@ -5,25 +5,16 @@ from __future__ import annotations
 import os
 import stat
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from corpusveil.errors import AddressError, SettingError
-from corpusveil.sampling import keys
-from corpusveil.sampling.keys import KEY_BYTES, Key, read_key
+from corpusveil.sampling.keys import Key, read_key
 from corpusveil.storage import files
 from tests.calls import refused
 from tests.contracts.mechanism import another_key
 from tests.engines.corpora import TEST_KEY
-
-
-def test_generated_keys_are_random_and_of_32_bytes() -> None:
-    secrets = {Key.generate().secret for _ in range(50)}
-    assert len(secrets) == 50
-    assert {len(secret) for secret in secrets} == {KEY_BYTES}
-    assert not Key.generate().test
 
 
 def test_no_text_form_shows_the_secret() -> None:
@@ -106,11 +97,6 @@ class TestOthers:
         with refused("wrong-setting", "0440"):
             Key.load(tmp_path / "release.key")
 
-    def test_windows_has_no_such_modes(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        path = self.made(tmp_path, 0o666)
-        monkeypatch.setattr(keys, "os", SimpleNamespace(**{**vars(os), "name": "nt"}))
-        assert Key.load(path) == another_key()
-
 
 def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
     """Nor is any other file, nor through a link."""
@@ -125,14 +111,6 @@ def test_a_key_is_never_overwritten(tmp_path: Path) -> None:
             Key.generate().save(taken)
     assert Key.load(path) == first
     assert not (tmp_path / "target").exists()
-
-
-def test_errors_name_the_file(tmp_path: Path) -> None:
-    with refused("wrong-setting", "folder"):
-        Key.load(tmp_path)
-    (tmp_path / "file").write_text("")
-    with pytest.raises(AddressError):
-        Key.generate().save(tmp_path / "file" / "folder" / "release.key")
 
 
 def test_keys_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,11 +16,9 @@ from corpusveil.sampling.weights import (
     PRECISION_BITS,
     TOTAL,
     WeightTable,
-    check_epsilon,
     exp_fixed,
     integer_weights,
 )
-from tests.calls import refused
 
 COUNTS = st.lists(st.one_of(st.integers(0, 10), st.integers(0, 2**62)), min_size=1, max_size=60)
 
@@ -80,16 +78,6 @@ def test_exp_is_correct_to_the_last_of_192_bits(exponent: float) -> None:
     context = decimal.Context(prec=150, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX)
     exact = context.multiply(context.exp(decimal.Decimal(exponent)), decimal.Decimal(1 << PRECISION_BITS))
     assert exp_fixed(exponent) == int(exact)
-
-
-@pytest.mark.parametrize("bad", [0, -1, float("nan"), float("inf")])
-def test_epsilon_is_a_finite_number_above_zero(bad: float) -> None:
-    with refused("wrong-setting", "epsilon"):
-        check_epsilon(bad)
-    assert check_epsilon(1) == 1.0
-    assert check_epsilon(1e-100) == 1e-100
-    with refused("wrong-setting", "smallest"):
-        check_epsilon(5e-324)
 
 
 def test_the_floor_adds_at_most_two_to_the_minus_19_to_a_log_ratio() -> None:

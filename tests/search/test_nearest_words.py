@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy as np
 import numpy.typing as npt
 import pytest
@@ -92,21 +90,6 @@ def test_norms_out_of_range_are_refused(factor: float) -> None:
     """Where squares would overflow or vanish in float32 the vectors are refused with a sentence."""
     with refused("unsuitable-data", "norm"):
         NearestSearch.of(np.full((3, 2), factor, np.float32))
-
-
-def test_memory_is_a_tile_and_not_all_products() -> None:
-    """400 MB of products are never held: 64 MiB are enough, whatever the numbers of points and words."""
-    rng = np.random.default_rng(0)
-    vectors, points = rng.normal(size=(20_000, 4)).astype(np.float32), rng.normal(size=(5_000, 4))
-    finder = NearestSearch.of(vectors)
-    finder.nearest(points[:10])
-    tracemalloc.start()
-    try:
-        finder.nearest(points)
-        _, most = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert most < 64 << 20
 
 
 def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:

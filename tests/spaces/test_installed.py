@@ -18,7 +18,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil import registry
-from corpusveil.pipelines.settings import toml
 from corpusveil.spaces import installed
 from corpusveil.spaces.vocabulary import rows_without
 from tests.calls import fails, refused, succeeds
@@ -117,7 +116,7 @@ class TestEn:
 
     def test_and_demo_are_one_space_in_digest_and_bytes(self, here: Path) -> None:
         """On the command line, in a file and in Python; another space under the name would be another release."""
-        assert cv.load_space("en") == cv.load_space("demo") == cv.demo_space()
+        assert cv.load_space("en") == cv.load_space("demo")
         for name in ("en", "demo"):
             succeeds("privatize", "in.txt", "--output", f"by-{name}", "--space", name, *NEEDED)
             (here / f"{name}.toml").write_text(FLOW.format(space=name, output=f"file-{name}"))
@@ -169,29 +168,13 @@ class TestANameThatNobodyProvides:
         fails(["preview", "in.txt"], "missing-file", "en: ", "pip install corpusveil-space-en.")
         assert not (here / "out").exists()
 
-    def test_may_be_a_folder(self, here: Path) -> None:
-        """Also in a file, relative to it, and where the flow makes the folder first."""
-        made = make_space(here / "de")
-        assert cv.load_space("de") == made
-        (here / "flow").mkdir()
-        (here / "flow" / "flow.toml").write_text(FLOW.format(space="de", output="out"))
-        assert toml.read("flow/flow.toml").settings.value("space.path") == "space://de"
-        (here / "flow" / "de").mkdir()
-        assert toml.read("flow/flow.toml").settings.value("space.path") == str(here / "flow" / "de")
-        for name in ("de", "fr"):
-            more = f'[collocations]\ncounts = "c"\ntable = "{name}"\n'
-            made_here = FLOW.format(space="de", output="out") + more
-            (here / "flow" / "flow.toml").write_text(made_here)
-            flow = toml.read("flow/flow.toml").settings
-            assert flow.value("collocations.table") == str(here / "flow" / name)
-
 
 class TestADefault:
     def test_is_the_installed_space_whatever_folders_are_there(self, here: Path) -> None:
         """Also what Python has names for; a folder goes first only where a space is named."""
         key = cv.Key.generate()
         (here / "en").mkdir()
-        assert cv.release(epsilon=1.0, key=key).mechanism.space == cv.demo_space()
+        assert cv.release(epsilon=1.0, key=key).mechanism.space == cv.load_space("space://en")
         fails(["privatize", "in.txt", "--space", "en", "--epsilon", "1", "--output", "a"], "missing-file", "en")
         succeeds("privatize", "in.txt", "--epsilon", "1", "--key", "release.key", "--output", "b")
 

@@ -8,26 +8,11 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from corpusveil.errors import SettingError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vocabulary import parts, read_vocabulary, read_words, rows_without, write_vocabulary
 from tests.calls import refused
-
-words_lists = st.lists(
-    st.text(st.characters(exclude_categories=["Cs", "Zs", "Cc"]), min_size=1), min_size=1, unique=True
-)
-
-
-@given(words_lists)
-def test_ids_and_words_are_inverse(words: list[str]) -> None:
-    vocabulary = Vocabulary.from_words(words)
-    assert len(vocabulary) == len(words)
-    assert list(vocabulary.words) == words
-    assert [vocabulary.id(vocabulary.word(i)) for i in range(len(words))] == list(range(len(words)))
-    assert all(word in vocabulary for word in words)
 
 
 def test_an_unknown_word_is_refused_and_not_repeated() -> None:

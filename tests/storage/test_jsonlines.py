@@ -19,14 +19,10 @@ from corpusveil.storage.formats import find
 from corpusveil.storage.forms.delimited import MARKS, Csv
 from corpusveil.storage.forms.jsonlines import JsonLines, quoted
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
-from tests.calls import fails, succeeds
+from tests.calls import fails
 from tests.engines.corpora import (
     UNKNOWN,
     Ground,
-    data_files,
-    encode,
-    read_shard,
-    rows,
 )
 
 GOOD = b'{"text": "bababa"}\n'
@@ -52,16 +48,6 @@ class TestWrongInput:
         assert UNKNOWN not in said
         assert [path.name for path in output.rglob("*") if path.is_file()] == ["part-00000-of-00002.json.gz"]
 
-    def test_compression_is_said_by_file_whose_rows_are_ranges_too(self, ground: Ground, tmp_path: Path) -> None:
-        whole = gzip.compress(encode(rows(500, 0)))
-        stored = bytearray(gzip.compress(encode(rows(500, 0)), 0))  # a flipped byte is one of the text, too
-        stored[stored.index(b"text", len(stored) // 2)] ^= 1
-        cut, false_sum = whole + whole[:200], whole[:-8] + bytes(8)
-        for data, said in ((cut, "ends in the middle"), (false_sum, "gzip file is damaged"), (stored, "is damaged")):
-            arguments = ground.arguments(place(tmp_path / "in", data), tmp_path / "out", "--rows-per-task", BLOCK_ROWS)
-            fails(arguments, "bad-shards", "bad.json.gz: ", said)
-            assert not (tmp_path / "out" / "manifest.json").exists()
-
 
 class TestUnusualInput:
     def test_gives_a_row_for_each(self) -> None:
@@ -77,13 +63,6 @@ class TestUnusualInput:
             for form, file in ((JSON_LINES, data), (JSON_LINES_GZIP, gzip.compress(data))):
                 batches = form.batches(io.BytesIO(file), "x", Columns())
                 assert [text for batch in batches for text in batch.texts.to_pylist()] == texts, data
-                assert form.rows(io.BytesIO(file), "x") == len(texts), data
-
-    def test_another_text_column_keeps_its_name(self, ground: Ground, tmp_path: Path) -> None:
-        (tmp_path / "one.json").write_bytes(b'{"text": "kept out", "re\\"view": "bababa bababa"}\n')
-        succeeds(*ground.arguments(tmp_path / "one.json", tmp_path / "out", "--text", 're"view'))
-        (row,) = read_shard(data_files(tmp_path / "out")[0])
-        assert list(row) == ['re"view']
 
 
 TEXTS = st.lists(

@@ -5,7 +5,6 @@ Arrow's own threads abort a process that ends right after a read.
 
 from __future__ import annotations
 
-import json
 import re
 import subprocess
 import sys
@@ -13,48 +12,8 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-import pytest
 
 import corpusveil
-from tests.calls import succeeds
-from tests.engines.corpora import HANG_SECONDS, ROOT, WORDS, Ground, environment
-
-MIB = 1 << 20
-PEAK = """
-import resource, sys
-sys.argv[:] = sys.argv[1:]
-from corpusveil.cli.main import run
-status = run(sys.argv[1:])
-print(status, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
-"""
-
-
-def peak(ground: Ground, source: Path, home: Path, *more: object) -> int:
-    """Return the most memory, in bytes, that one process needs to privatize a source."""
-    arguments = [str(one) for one in ground.arguments(source, home / f"{source.stem}-out", *more)]
-    done = subprocess.run(
-        [sys.executable, "-c", PEAK, "corpusveil", *arguments], env=environment(home), cwd=ROOT,
-        capture_output=True, text=True, timeout=HANG_SECONDS, check=True,
-    )  # fmt: skip
-    status, kibibytes = map(int, done.stdout.split()[-2:])
-    assert status == 0, done.stderr
-    return kibibytes << 10
-
-
-def line_of(size: int) -> str:
-    return " ".join([WORDS[k % len(WORDS)] for k in range(1000)] * (size // 7000 + 1))[:size]
-
-
-@pytest.mark.slow
-@pytest.mark.nightly
-def test_a_huge_document_takes_less_than_five_times_its_size(ground: Ground, tmp_path: Path) -> None:
-    """Beside what a process needs anyway; it was eleven times. Its tokens alone would take three times its size."""
-    for name, size in (("small", 4 * MIB), ("huge", 32 * MIB)):
-        (tmp_path / f"{name}.jsonl").write_text(json.dumps({"id": "1", "text": line_of(size)}) + "\n")
-    succeeds(*ground.arguments(tmp_path / "small.jsonl", tmp_path / "out"))  # compiles what is compiled once
-    small, huge = (peak(ground, tmp_path / f"{name}.jsonl", tmp_path) for name in ("small", "huge"))
-    assert huge - small < 4.5 * size
-
 
 PACKAGE = Path(corpusveil.__file__).parent
 CODE = """

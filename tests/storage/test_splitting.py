@@ -73,9 +73,9 @@ def test_a_split_shard_is_written_as_a_whole_one(tmp_path: Path, monkeypatch: py
     privatize_corpus(release, [str(source)], str(whole), Local())
     monkeypatch.setattr(tasks, "SPLIT_FROM_BYTES", 1)
     assert len(plan(find_shards([str(source)]), None, None, lambda: 2)) > 1
-    guesses: list[Any] = [tasks._about_rows, lambda *_: 10 * rows, lambda *_: 1 + rows // 10]
+    guesses: list[Any] = [tasks.about_rows, lambda *_: 10 * rows, lambda *_: 1 + rows // 10]
     for number, guess in enumerate(guesses):
-        monkeypatch.setattr(tasks, "_about_rows", guess)
+        monkeypatch.setattr(tasks, "about_rows", guess)
         output = tmp_path / f"split{number}"
         privatize_corpus(release, [str(source)], str(output), _Two())
         assert release_files(output) == release_files(whole)
@@ -90,9 +90,9 @@ class _Two(Local):
 
 def test_rows_are_guessed_from_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = as_lines(tmp_path / "a.json", 100_000)
-    assert tasks._about_rows(str(source), ".json") == 100_000
+    assert tasks.about_rows(str(source), ".json") == 100_000
     monkeypatch.setattr(tasks, "_LOOKED_AT", 2)
-    assert 90_000 < tasks._about_rows(str(source), ".json") < 110_000
+    assert 90_000 < tasks.about_rows(str(source), ".json") < 110_000
 
 
 ROWS = 20_000

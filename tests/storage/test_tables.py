@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import io
 import json
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,38 +21,6 @@ from tests.storage.test_formats import DOCUMENTS, NAMES, document, only, read, w
 
 
 class TestParquet:
-    NESTED = pa.array(
-        [{"a": [1, None], "b": {"c": "x"}}, None, {"a": None, "b": None}],
-        type=pa.struct([("a", pa.list_(pa.int32())), ("b", pa.struct([("c", pa.string())]))]),
-    )
-    KEPT: ClassVar[dict[str, Any]] = {
-        "int": pa.array([2**53 + 1, None, -1]),
-        "float": pa.array([0.1, -0.0, None]),
-        "time": pa.array([dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)] * 3, type=pa.timestamp("ns", tz="UTC")),
-        "date": pa.array([dt.date(2026, 1, 2), None, None]),
-        "words": pa.array(["x", None, "y"]).dictionary_encode(),
-    }
-
-    def test_named_columns_are_kept(self, ground: Ground, tmp_path: Path) -> None:
-        """By type and value; what is not named does not leave."""
-        source = tmp_path / "x.parquet"
-        pq.write_table(pa.table({"secret": [UNKNOWN] * 3, "text": ["bababa", "kikiki", ""], **self.KEPT}), source)
-        keep = [word for name in self.KEPT for word in ("--keep", name)]
-        succeeds(*ground.arguments(source, tmp_path / "out", *keep))
-        shard = only(tmp_path / "out")
-        assert UNKNOWN.encode() not in shard.read_bytes()
-        got = pq.read_table(shard)
-        assert got.schema.names == ["text", *self.KEPT]
-        for name, column in self.KEPT.items():
-            plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            assert got.column(name).type == plain.type
-            assert str(got.column(name).to_pylist()) == str(plain.to_pylist())
-        succeeds(*ground.arguments(source, tmp_path / "json", "--format", "jsonl", *keep))
-        first, second, third = read(only(tmp_path / "json"))
-        assert first["int"] == 2**53 + 1
-        assert dt.datetime.fromisoformat(first["time"]) == dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
-        assert (first["date"], second["float"], third["float"], third["words"]) == ("2026-01-02", -0.0, None, "y")
-
     def test_metadata_does_not_leave(self, ground: Ground, tmp_path: Path) -> None:
         """Neither the file's own metadata nor that of columns goes into the output."""
         field = pa.field("text", pa.string(), metadata={"who": UNKNOWN})
@@ -131,20 +97,6 @@ class TestCsv:
         fails(ground.arguments(lines, tmp_path / "out", "--separator", "tab"), "wrong-setting")
 
 
-def test_columns_of_folders_are_not_lost_without_a_word(ground: Ground, tmp_path: Path) -> None:
-    """As Hive and Spark write them: refused where they are named, and otherwise named as not copied."""
-    for suffix in (".jsonl", ".parquet"):
-        source = tmp_path / suffix[1:]
-        write(source / "lang=en" / "day=1" / f"x{suffix}", DOCUMENTS)
-        for option in ("--keep", "--id"):
-            fails(ground.arguments(source, tmp_path / f"o{suffix}", option, "day"), "wrong-setting", "day")
-        ended = succeeds(*ground.arguments(source, tmp_path / f"o{suffix}", "--keep", "id"))
-        assert "not copied: note, day, lang" in ended.out
-        write(source / "lang=en" / "id=1" / f"x{suffix}", DOCUMENTS)
-        ended = succeeds(*ground.arguments(source, tmp_path / f"p{suffix}", "--keep", "id"))
-        assert "not copied: note, day, lang" in ended.out
-
-
 def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path: Path) -> None:
     """Otherwise nothing would read the release as one table; how Arrow holds strings is no difference."""
     kinds = {"a": pa.string(), "b": pa.large_string(), "c": pa.dictionary(pa.int8(), pa.string()), "d": pa.int64()}
@@ -160,25 +112,6 @@ def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path:
 
 
 class TestAWrongColumn:
-    @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv"])
-    def test_is_answered_by_those_that_exist(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
-        """All of their names, and the nearest; of CSV only where another column shows that the line is one of names."""
-        source = write(tmp_path / f"x{suffix}", DOCUMENTS)
-        for option, wrong, near in (("--text", "texte", "text"), ("--id", "ID", ""), ("--keep", "notes", "note")):
-            said = fails(ground.arguments(source, tmp_path / "out", option, wrong), "bad-shards", repr(wrong))
-            assert ("text, id, note" in said) == ((suffix, option) != (".csv", "--text"))
-            assert f"; did you mean {near}?" in said or not near
-        fails(["preview", source, "--space", ground.space_folder, "--text", "texte"], "unsuitable-data")
-
-    def test_that_differs_in_what_is_not_seen_is_shown(self, ground: Ground, tmp_path: Path) -> None:
-        path = tmp_path / "x.csv"
-        for header, said in (
-            ("id, text", "did you mean ' text'?"), ("id,Text\xa0", "did you mean 'Text\\xa0'?"),
-            ("\ufeff\ufefftext,id", "did you mean '\\ufefftext'?"), ("sep=;\nid;text", "separator semicolon"),
-        ):  # fmt: skip
-            path.write_text(f"{header}\n1,{UNKNOWN}\n", encoding="utf-8")
-            fails(ground.arguments(path, tmp_path / "out", "--keep", "id"), "bad-shards", said)
-
     def test_of_a_file_without_names_quotes_no_row(self, ground: Ground, tmp_path: Path) -> None:
         """The first line is then a document."""
         (tmp_path / "x.csv").write_text(f"17,{UNKNOWN},Bababa dedeki lolomu nanari soso.\n" * 3)

@@ -26,7 +26,6 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.utf8 import CHARACTERS
-from tests.calls import refused
 
 VOCABULARY = ["river", "the", "élan"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -164,18 +163,6 @@ def test_capitals_are_restored_only_when_asked_for() -> None:
     assert write(["river River RIVER rIVER"]) == ["élan élan élan élan"]
     assert write(["river River RIVER rIVER"], case="restore") == ["élan Élan ÉLAN élan"]
     assert write(["Qqq QQQ 4KM X"], case="restore") == ["Élan ÉLAN ÉLAN Élan"]
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {"numbers": "hide"}, {"numbers": ""}, {"other": None}, {"unknown_words": "privatize"}, {"layout": "lines"},
-        {"case": "title"}, {"tokenizer": "bpe"}, {"contacts": "MASK"}, {"punctuation": "privatize"},
-    ],
-)  # fmt: skip
-def test_other_values_are_refused_by_name(fields: dict[str, Any]) -> None:
-    with refused("wrong-setting", next(iter(fields))):
-        TextPolicy(**fields)
 
 
 def test_everything_left_in_the_clear_is_named() -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 import datetime as dt
 import decimal
 import io
 import pickle
 import warnings
-from pathlib import Path
 from typing import Any, ClassVar
 
 import datasets
@@ -21,7 +19,8 @@ import pyarrow.compute as pc
 import pytest
 
 import corpusveil as cv
-from corpusveil.transforms.table import privatize, privatize_table
+from corpusveil.transforms.table import privatize
+from tests.api.test_privatize import Stream
 from tests.calls import refused
 from tests.passages.stores import passage_release
 from tests.transforms.test_frames import RELEASE, WORDS
@@ -33,7 +32,7 @@ MANY = [None if n % 4 == 3 else " ".join(WORDS[n : n + 12]) for n in range(COUNT
 @pytest.fixture(scope="module")
 def expected() -> list[str | None]:
     table = pa.table({"id": list(range(COUNT)), "text": pa.array(MANY, pa.string())})
-    out: list[str | None] = privatize_table(table, RELEASE, id="id").column("text").to_pylist()
+    out: list[str | None] = privatize(table, RELEASE, "id").column("text").to_pylist()
     return out
 
 
@@ -55,20 +54,12 @@ class TestPandas:
             index=index,
         )
         before, keep = frame.copy(deep=True), ["id", "stars", "share", "at", "day"]
-        calls = cv.privatize(frame, RELEASE, "id", keep=keep), privatize_table(frame, RELEASE, id="id", keep=keep)
-        for out in calls:
-            assert type(out) is pd.DataFrame
-            assert [None if pd.isna(text) else text for text in out["text"]] == expected
-            pd.testing.assert_frame_equal(out.drop(columns="text"), frame.drop(columns=["text", 7]))
-            assert out["text"].dtype == kind
+        out = privatize(frame, RELEASE, "id", keep=keep)
+        assert type(out) is pd.DataFrame
+        assert [None if pd.isna(text) else text for text in out["text"]] == expected
+        pd.testing.assert_frame_equal(out.drop(columns="text"), frame.drop(columns=["text", 7]))
+        assert out["text"].dtype == kind
         pd.testing.assert_frame_equal(frame, before)
-
-    def test_a_series_comes_back_as_one(self, expected: list[str | None]) -> None:
-        """With its row numbers and name."""
-        series = pd.Series([float("nan") if text is None else text for text in MANY], dtype=object, name="reviews")
-        out = cv.privatize(series[2:], RELEASE, ids=range(2, COUNT))
-        assert (out.index.equals(series[2:].index), out.name) == (True, "reviews")
-        assert [None if pd.isna(text) else text for text in out] == expected[2:]
 
     def test_an_index_that_is_more_than_row_numbers_is_refused(self) -> None:
         """As a frame has that was filtered: it would leave with the text."""
@@ -145,18 +136,9 @@ class TestOthers:
         assert "zzcanary" not in str(caught.value)
 
 
-class Stream:
-    """An object that has an Arrow stream and nothing else."""
-
-    def __init__(self, rows: Any) -> None:
-        self._table = pa.table(rows)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._table.__arrow_c_stream__(requested_schema)
-
-
 FRAMES: dict[str, Any] = {
-    "pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "arrow": pa.table, "stream": Stream,
+    "pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "arrow": pa.table,
+    "stream": lambda rows: Stream(pa.table(rows)),
     "duckdb": lambda rows: duckdb.from_arrow(pa.table(rows)),
 }  # fmt: skip
 
@@ -268,12 +250,6 @@ def test_the_name_of_a_column_is_a_string() -> None:
                 call()
 
 
-def test_every_type_of_text_can_be_previewed() -> None:
-    for kind in (pa.string(), pa.large_string(), pa.string_view(), pa.dictionary(pa.int8(), pa.string())):
-        column = pa.chunked_array([pa.array(["Good bread"]).cast(kind), pa.array([None], pa.string()).cast(kind)])
-        assert cv.preview(pa.table({"text": column}), epsilon=1.0).before == ["Good bread"], kind
-
-
 class TestFunctionsOfColumns:
     """DuckDB and Polars call a release by name, and get the bytes of a frame."""
 
@@ -285,7 +261,7 @@ class TestFunctionsOfColumns:
         """In several threads and batches, under a filter, and for other kinds of ids and text."""
         for release, count in ((RELEASE, 5000), (passage_release(), 300)):
             rows = self.ROWS.slice(0, count)
-            expected = privatize_table(rows, release, "review", "id", keep="id")
+            expected = privatize(rows, release, "id", "review", keep="id")
             with duckdb.connect(config={"threads": 2}) as connection:
                 cv.register_sql(connection, release)
                 connection.register("reviews", rows)
@@ -315,32 +291,13 @@ class TestFunctionsOfColumns:
             with refused("wrong-setting", *wrong):
                 cv.expr(RELEASE, **wrong)
 
-    def test_a_function_that_is_registered_again_has_the_new_release(self) -> None:
-        with duckdb.connect() as connection:
-            for budget in (1.0, 2.0):
-                release = dataclasses.replace(RELEASE, budget=cv.Budget(budget))
-                cv.register_sql(connection, release)
-                text = " ".join(WORDS)
-                made = connection.execute("SELECT privatize(?, ?, ?)", ["review", "1", text]).fetchall()
-                assert made == [tuple(privatize([text], release, ["1"], "review"))]
-
-    def test_a_function_outlives_the_cursor_that_registered_it(self) -> None:
-        with duckdb.connect() as connection:
-            cv.register_sql(connection.cursor(), RELEASE)
-            made = connection.sql("SELECT privatize('t', '1', 'Bread')").fetchall()
-        assert made == [tuple(privatize(["Bread"], RELEASE, ["1"], "t"))]
-
-    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self, tmp_path: Path) -> None:
+    def test_a_wrong_call_is_a_sentence_that_quotes_no_text(self) -> None:
         """It arrives in the exception of the engine, whose query it ends."""
         with duckdb.connect() as connection:
             for call, refusal in (
                 (lambda: cv.register_sql(object(), RELEASE), ("wrong-setting", "DuckDB")),
                 (lambda: cv.register_sql(connection, None), ("wrong-setting", "release")),
                 (lambda: cv.register_sql(connection, RELEASE, ""), ("wrong-setting", "name")),
-                (
-                    lambda: cv.register_sql(connection, RELEASE, ledger=cv.Ledger(str(tmp_path), cap=1)),
-                    ("wrong-setting", "ledger"),
-                ),
             ):
                 with refused(*refusal):
                     call()

@@ -18,7 +18,7 @@ from corpusveil.kernel.kernel import Kernel
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.table import privatize, privatize_table, privatized_parts
+from corpusveil.transforms.table import privatize, privatized_parts
 from tests.calls import refused
 from tests.contracts.spaces import small_space, words_of
 
@@ -52,22 +52,22 @@ def table(kind: pa.DataType | None = None) -> pa.Table:
 def test_other_columns_stay_and_the_column_keeps_its_type(kind: pa.DataType) -> None:
     """In tables, record batches, chunks and slices, of no rows too, the same text for the same id."""
     before, every = table(kind), ["n", "key", "text"]
-    after = privatize_table(before, RELEASE, text="review", id="key", keep=every)
+    after = privatize(before, RELEASE, "key", "review", keep=every)
     assert after.schema.equals(before.schema, check_metadata=True)
     assert after.drop_columns(["review"]).equals(before.drop_columns(["review"]))
     out = after.column("review").to_pylist()
     assert [text is None for text in out] == [text is None for text in TEXTS]
     assert out[0] != TEXTS[0]
-    assert out == privatize_table(table(), RELEASE, text="review", id="key").column("review").to_pylist()
+    assert out == privatize(table(), RELEASE, "key", "review").column("review").to_pylist()
     batch = before.to_batches()[0]
-    private = privatize_table(batch, RELEASE, text="review", id="key")
+    private = privatize(batch, RELEASE, "key", "review")
     assert isinstance(private, pa.RecordBatch)
     assert private.column("review").to_pylist() == out
     chunked = pa.concat_tables([before.slice(0, 2), before.slice(2)])
     for part, expected in ((chunked, out), (before.slice(2, 2), out[2:4]), (batch.slice(1, 3), out[1:4])):
-        assert privatize_table(part, RELEASE, "review", "key").column("review").to_pylist() == expected
+        assert privatize(part, RELEASE, "key", "review").column("review").to_pylist() == expected
     for empty in (before.slice(0, 0), before.schema.empty_table()):
-        assert privatize_table(empty, RELEASE, text="review", id="key", keep=every).equals(empty)
+        assert privatize(empty, RELEASE, "key", "review", keep=every).equals(empty)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_other_columns_stay_and_the_column_keeps_its_type(kind: pa.DataType) -> 
 def test_a_column_that_cannot_hold_the_private_text_is_refused(column: pa.Array) -> None:
     """Numbers, nothing, or a dictionary too small: a sentence that names the column and quotes nothing of it."""
     with refused("unsuitable-data", "text") as caught:
-        privatize_table(pa.table({"text": column}), RELEASE, ids=cv.RowNumbers("x"))
+        privatize(pa.table({"text": column}), RELEASE, cv.RowNumbers("x"))
     assert not any(word in str(caught.value) for word in ("zzcanary", *WORDS))
 
 
@@ -97,12 +97,12 @@ class TestIds:
     def test_a_batch_with_its_rows_is_that_part_of_the_whole(self) -> None:
         """Pairs of name and row are what ``RowNumbers`` gives, so batches with theirs come out as the whole does."""
         whole = pa.table({"text": [self.TEXT] * 7})
-        expected = privatize_table(whole, RELEASE, ids=cv.RowNumbers("train")).column("text").to_pylist()
+        expected = privatize(whole, RELEASE, cv.RowNumbers("train")).column("text").to_pylist()
         found = []
         for first in range(0, 7, 3):
             batch = whole.slice(first, 3)
             ids = [("train", first + number) for number in range(len(batch))]
-            found += privatize_table(batch, RELEASE, ids=ids).column("text").to_pylist()
+            found += privatize(batch, RELEASE, ids).column("text").to_pylist()
         assert found == expected
         assert len(set(found)) == 7
         other = privatize([self.TEXT] * 7, RELEASE, cv.RowNumbers("test"))
@@ -113,15 +113,14 @@ class TestIds:
         ("call", "refusal"),
         [
             (lambda: privatize(["a"], RELEASE), ("wrong-setting", "cv.RowNumbers", "'name'")),
-            (lambda: privatize_table(table(), RELEASE, text="review"), ("wrong-setting", "cv.RowNumbers")),
+            (lambda: privatize(table(), RELEASE, text="review"), ("wrong-setting", "cv.RowNumbers")),
             (lambda: privatize(pd.DataFrame({"text": ["a"]}), RELEASE), ("wrong-setting", "cv.RowNumbers")),
             (lambda: cv.RowNumbers(""), ("wrong-setting", "'reviews'")),
             (lambda: cv.RowNumbers(5), ("wrong-setting", "'reviews'")),  # type: ignore[arg-type]
             (lambda: privatize(["a"], RELEASE, "reviews"), ("unsuitable-data", "'reviews'", "cv.RowNumbers")),
-            (lambda: privatize_table(table(), RELEASE, "nosuch", "key"), ("unsuitable-data",)),
-            (lambda: privatize_table(table(), RELEASE, "review", "nosuch"), ("unsuitable-data", "nosuch")),
-            (lambda: privatize_table(table(), RELEASE, "review", "n"), ("unsuitable-data", "n")),
-            (lambda: privatize_table(table(), RELEASE, "review", "key", [1] * 5), ("wrong-setting", "id")),
+            (lambda: privatize(table(), RELEASE, "key", "nosuch"), ("unsuitable-data",)),
+            (lambda: privatize(table(), RELEASE, "nosuch", "review"), ("unsuitable-data", "nosuch")),
+            (lambda: privatize(table(), RELEASE, "n", "review"), ("unsuitable-data", "n")),
         ],
     )
     def test_there_is_no_default(self, call: Any, refusal: Any) -> None:
@@ -140,10 +139,10 @@ class TestIds:
     def test_any_sequence_of_ids_is_one(self, ids: Any) -> None:
         """The same ids are the same documents, whoever made them: a column, a list; an integer is its digits."""
         table = pa.table({"id": [5, 6, 7], "text": [self.TEXT] * 3})
-        expected = privatize_table(table, RELEASE, id="id")
+        expected = privatize(table, RELEASE, "id")
         assert len(set(expected["text"].to_pylist())) == 3
-        assert privatize_table(table.take([2, 1, 0]), RELEASE, id="id").take([2, 1, 0]).equals(expected)
-        assert privatize_table(table, RELEASE, ids=ids).equals(expected)
+        assert privatize(table.take([2, 1, 0]), RELEASE, "id").take([2, 1, 0]).equals(expected)
+        assert privatize(table, RELEASE, ids).equals(expected)
         assert privatize([self.TEXT] * 3, RELEASE, ids=ids) == expected.column("text").to_pylist()
 
     @pytest.mark.parametrize(
@@ -172,17 +171,15 @@ class TestIds:
     def test_ids_that_are_none_are_refused(self, ids: Any, refusal: Any) -> None:
         table = pa.table({"text": [self.TEXT] * 3})
         with refused(*refusal):
-            privatize_table(table, RELEASE, ids=ids)
+            privatize(table, RELEASE, ids)
 
     def test_a_column_whose_labels_are_in_another_order_is_refused(self) -> None:
-        """As by a frame that was sorted after its ids were taken: units would be charged for others."""
+        """As by a frame that was sorted after its ids were taken."""
         frame = pd.DataFrame({"id": [1, 2], "text": ["b", "a"]})
         ids = frame["id"][::-1]
         for given in (frame, frame["text"]):
             with refused("wrong-setting", "ids", "order"):
                 privatize(given, RELEASE, ids)
-            with refused("wrong-setting", "customer", "order"):
-                privatize(given, RELEASE, [1, 2], unit={"customer": ids})
             privatize(given, RELEASE, ids.tolist())
 
 
@@ -203,7 +200,7 @@ def test_a_mask_of_single_texts_is_the_release_in_every_thread() -> None:
 def test_a_chunk_whose_private_text_outgrows_its_type_is_parted() -> None:
     """Private text can be longer than its input: what one string array can't hold comes out as several, in order."""
     texts = pa.table({"text": pa.array([f"{WORDS[n % 30]} {WORDS[0]}" for n in range(50)])})
-    expected = privatize_table(texts, RELEASE, ids=cv.RowNumbers("long"))["text"].to_pylist()
+    expected = privatize(texts, RELEASE, cv.RowNumbers("long"))["text"].to_pylist()
 
     class Narrow(Kernel):
         """A kernel whose output has more than 2 GiB as long as it has more than 10 rows; NULs, which take no memory."""
@@ -230,6 +227,6 @@ def test_text_hidden_under_a_null_does_not_come_out() -> None:
     data, offsets = b"zzcanary aaaa", b"\0\0\0\0\x08\0\0\0\x0d\0\0\0"
     column = pa.Array.from_buffers(pa.string(), 2, [pa.py_buffer(b"\x02"), pa.py_buffer(offsets), pa.py_buffer(data)])
     keep = Release(RELEASE.mechanism, cv.Budget(1.0), cv.TextPolicy(unknown_words="keep"), key=RELEASE.key)
-    out = privatize_table(pa.table({"text": column}), keep, ids=["a", "b"]).column("text").combine_chunks()
+    out = privatize(pa.table({"text": column}), keep, ["a", "b"]).column("text").combine_chunks()
     assert out.to_pylist()[0] is None
     assert b"zzcanary" not in b"".join(buffer.to_pybytes() for buffer in out.buffers() if buffer is not None)

@@ -14,7 +14,6 @@ from corpusveil.jobs.local import Local
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.pages import parts_of, write_page
-from tests.calls import refused
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, manifest
 
 SECRET = "zanzibarquux"
@@ -69,15 +68,6 @@ def test_is_of_the_manifest_alone(ground: Path, tmp_path: Path) -> None:
     write_page(str(tmp_path / "out"))
     assert page == (tmp_path / "out.report.html").read_text()
     assert SECRET not in page
-
-
-def test_of_a_damaged_manifest_there_is_none(ground: Path, tmp_path: Path) -> None:
-    (tmp_path / "out").mkdir()
-    damaged = manifest(ground / "out")
-    del damaged["guarantee"]["assumptions"]
-    (tmp_path / "out" / "manifest.json").write_text(json.dumps(damaged))
-    with refused("damaged-artifact", "manifest"):
-        write_page(str(tmp_path / "out"))
 
 
 @pytest.mark.parametrize("per", ["token", "document"])

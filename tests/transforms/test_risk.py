@@ -108,7 +108,7 @@ def test_a_release_says_what_chose_its_epsilon_and_has_it(bare: Space) -> None:
     assert risk_of(after) == found
     assert [each[2:] for each in after["risk"]["recovered"]] == [["a reader", "letters"], ["a reader", "diaries"]]
     assert "content words of diaries" in found.sentence()
-    with refused("wrong-setting", "cv.Budget"):
+    with refused("wrong-setting", "another epsilon"):
         cv.Release(law, cv.Budget(2.0), key=KEY, risk=found)
     other = cv.RingGeometric(with_table(bare, recovered(bare, POINTS[:2])))
     with refused("wrong-setting", "risk", "stop words"):

@@ -198,6 +198,20 @@ def test_what_finds_spans_is_the_same_in_every_process(tmp_path: Path) -> None:
     assert written(["eve wa bob"], other)[0].split()[2] == "[name]"
 
 
+def test_what_terms_are_is_a_keyed_digest(tmp_path: Path) -> None:
+    """A list of one name is not to be guessed from the manifest; another list is another release."""
+
+    def digest(key: bytes, terms: str) -> str:
+        (tmp_path / "people.txt").write_text(terms)
+        spans = cv.SpanPolicy(find=str(tmp_path / "people.txt"))
+        release = cv.Release(release_of().mechanism, cv.Budget(1.0), key=cv.Key(key), spans=spans)
+        return str(release.configuration()["spans"]["find"])
+
+    keys = bytes(range(100, 132)), bytes(range(150, 182))
+    assert digest(keys[0], "bob\n") == digest(keys[0], "bob\n")
+    assert len({digest(keys[0], "bob\n"), digest(keys[1], "bob\n"), digest(keys[0], "eve\n")}) == 3
+
+
 def test_a_ledger_counts_words_and_no_spans() -> None:
     release = release_of(budget=cv.Budget(1.0))
     _, spent = release.kernel().account(Documents(pa.array(["bob wa wb", "wa wb"]), ["1", "2"]), bytes(32))

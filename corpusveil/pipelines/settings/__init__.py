@@ -11,6 +11,7 @@ from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
 from corpusveil.pipelines.settings import artifact_sections, rules, sections
 
 T = TypeVar("T", bound=Section)
+N = TypeVar("N")
 
 
 class _OwnSettings(BaseModel):
@@ -37,8 +38,6 @@ class _OwnSettings(BaseModel):
     def _that_go_together(self) -> Self:
         for place, sentence in rules.broken(self):
             raise fault(place, sentence, SettingError)
-        for place, sentence in rules.lacking(self):
-            raise fault(place, sentence, SettingError)
         return self
 
     def value(self, place: str) -> Any:
@@ -60,14 +59,6 @@ class _OwnSettings(BaseModel):
         """Return the settings with other values in some sections; they are not checked again."""
         made = {name: getattr(self, name).model_copy(update=values) for name, values in changes.items()}
         return self.model_copy(update=made)
-
-    def with_strategy(self) -> Self:
-        """Return the settings with those of their strategy written out."""
-        changes: dict[str, dict[str, Any]] = {}
-        for place, value in rules.strategy_of(self).items():
-            section, _, name = place.partition(".")
-            changes.setdefault(section, {})[name] = value
-        return self.changed(**changes)
 
     def with_names(self, folder: str = "") -> Self:
         """Return the settings with addresses where they name an installed space.
@@ -115,8 +106,8 @@ def started(*sections: str) -> dict[str, dict[str, Any]]:
     return made
 
 
-def needed(section: T | None, name: str) -> T:
-    """Return a section that a flow requires. Raises UserError if it is missing."""
-    if section is None:
-        raise SettingError(f"[{name}]: this section is missing; add it to the settings.")
-    return section
+def needed(given: N | None, name: str) -> N:
+    """Return a section, or the value of a key, that a flow requires. Raises UserError if it is missing."""
+    if given is None:
+        raise SettingError(f"{name if '.' in name else f'[{name}]'}: this is missing; add it to the settings.")
+    return given

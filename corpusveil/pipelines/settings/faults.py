@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Mapping
 from typing import Any, Protocol
@@ -15,28 +14,6 @@ from corpusveil.pipelines.fields import Section, declared, named, plain
 from corpusveil.pipelines.settings import Settings
 
 SHOWN_LENGTH = 120
-NEEDED = {
-    "string_type": "give a text in quotes",
-    "string_unicode": "this name is not valid UTF-8; rename the file or folder",
-    "string_too_short": "give a text in quotes",
-    "list_type": "give a list",
-    "too_short": "this list is empty",
-    "float_type": "give a number",
-    "float_parsing": "give a number",
-    "finite_number": "give a number",
-    "int_type": "give a whole number",
-    "int_parsing": "give a whole number",
-    "int_from_float": "give a whole number",
-    "bool_type": "give true or false",
-    "missing": "this key is missing",
-}
-"""What to do about a fault of a type, by its name in pydantic."""
-_BOUNDS = {
-    "greater_than": "above",
-    "greater_than_equal": "of at least",
-    "less_than": "below",
-    "less_than_equal": "of at most",
-}
 
 
 class Caller(Protocol):
@@ -71,6 +48,11 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
+def lower(sentence: str) -> str:
+    """Return a sentence of pydantic as the end of one of ours."""
+    return f"{sentence[0].lower()}{sentence[1:]}"
+
+
 def ended(sentence: str) -> str:
     """Return a sentence with its full stop, unless it is a question."""
     return sentence if sentence.endswith("?") else f"{sentence}."
@@ -81,16 +63,11 @@ def cut(text: str) -> str:
     return text if len(text) <= SHOWN_LENGTH else f"{text[:SHOWN_LENGTH]}..."
 
 
-def elsewhere(name: str, *, exactly: bool = False) -> str:
-    """Return the nearest keys of all sections as the end of a sentence, or nothing."""
-    places: dict[str, list[str]] = {}
-    for setting in declared(Settings):
-        places.setdefault(setting.key, []).append(setting.place)
-    for parameter in parameters():
-        places.setdefault(parameter, []).append(f"mechanism.{parameter}")
-    near = [name] if exactly else difflib.get_close_matches(name, places, 1, 0.7)
-    listed = [place for key in near for place in places.get(key, ())]
-    return f"; did you mean {' or '.join(listed)}?" if listed else ""
+def elsewhere(key: str) -> str:
+    """Return the settings of this key in all sections as the end of a sentence, or nothing."""
+    places = [setting.place for setting in declared(Settings) if setting.key == key]
+    places += [f"mechanism.{key}"] if key in parameters() else []
+    return f"; did you mean {' or '.join(places)}?" if places else ""
 
 
 def parameters(mechanism: Any = None) -> set[str]:
@@ -115,7 +92,7 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
             if name not in known:
                 if refusal := gone_setting(f"{section}.{name}"):
                     raise raised(f"{section}.{name}", refusal, caller, SettingError)
-                near = elsewhere(name, exactly=True) or nearest(name, known) or elsewhere(name)
+                near = elsewhere(name) or nearest(name, known)
                 raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=SettingError)
 
 
@@ -134,14 +111,6 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     if kind == "literal_error":
         known = {setting.place: setting for setting in declared(Settings)}[place].values
         return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
-    if kind in _BOUNDS:
-        ((_, bound),) = about.items()
-        words = _BOUNDS[kind]
-        return caller.fault(place, f"give a number {words} {bound:g}", value)
-    sentence = NEEDED.get(kind, "this value is not valid")
-    if len(first["loc"]) > 2:
-        sentence = sentence.replace("a text in quotes", "a list of texts in quotes")
-        sentence = sentence.replace("a whole number", "a list of whole numbers")
     if kind == "missing":
-        return caller.fault(place, sentence, kind=SettingError)
-    return caller.fault(place, sentence, value)
+        return caller.fault(place, "this key is missing", kind=SettingError)
+    return caller.fault(place, lower(first["msg"]), value)

@@ -6,11 +6,9 @@ other settings as ``{section.key}``, which becomes a key for a file and an optio
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corpusveil.choices import STRATEGIES
 from corpusveil.errors import UserError
 from corpusveil.pipelines.fields import SECTIONS, Section
 from corpusveil.storage.engine import ENGINES, settings_of
@@ -30,35 +28,13 @@ def needed_of(store: bool) -> tuple[str, ...]:
 
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield contradictions between settings."""
-    for rule in (
-        _flow,
-        _key,
-        _budget,
-        _store,
-        _space,
-        _strategy,
-        _ledger,
-        _text,
-        _spans,
-        _engine,
-        _schedule,
-        _added,
-    ):
+    """Yield contradictions between settings, and at last what is missing beside others."""
+    for rule in (_flow, _key, _budget, _store, _space, _ledger, _text, _spans, _engine, _schedule, _added, _missing):
         yield from rule(settings)
 
 
 def _needs(other: str) -> str:
     return f"this key needs {other}; add it, or leave this key out"
-
-
-def lacking(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield missing settings: one of two, or one that another setting needs."""
-    budget = settings.budget
-    if budget is None:
-        return
-    if budget.epsilon is None and budget.risk is None:
-        yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
 
 
 def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -83,13 +59,12 @@ def _budget(settings: Settings) -> Iterator[tuple[str, str]]:
     budget = settings.budget
     if budget is None:
         return
-    filled = settings.with_strategy().budget or budget
     if budget.risk is not None and budget.epsilon is not None:
         yield "budget.risk", "this key chooses {budget.epsilon}; leave either out"
-    if budget.risk is not None and filled.per != "token":
+    if budget.risk is not None and budget.per != "token":
         yield "budget.risk", "this key is for the epsilon of a word; {budget.per} has to be token"
-    if filled.per != "document" and filled.allocation != "uniform":
-        yield "budget.allocation", f"{filled.allocation} is for a budget per document; add {{budget.per}} document"
+    if budget.per != "document" and budget.allocation != "uniform":
+        yield "budget.allocation", f"{budget.allocation} is for a budget per document; add {{budget.per}} document"
 
 
 def _store(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -103,9 +78,8 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
     for section in ("text", "spans"):
         for name in sorted(getattr(settings, section).model_fields_set):
             yield f"{section}.{name}", f"{of_words}; leave either out"
-    for place in ("budget.risk", "budget.strategy"):
-        if settings.value(place) is not None:
-            yield place, f"{of_words}; leave either out"
+    if settings.value("budget.risk") is not None:
+        yield "budget.risk", f"{of_words}; leave either out"
     if settings.mechanism is not None:
         yield "mechanism", f"{of_words}; leave either out"
     if per == "token" and settings.is_given("budget.per"):
@@ -118,21 +92,6 @@ def _space(settings: Settings) -> Iterator[tuple[str, str]]:
     space = settings.space
     if space is not None and (space.teacher is None) != (not space.lessons):
         yield "space.teacher", "a teacher and its lessons, {space.lessons}, need each other; add or leave out both"
-
-
-def strategy_of(settings: Settings) -> dict[str, Any]:
-    """Return the settings of the chosen strategy, by place."""
-    of_budget = ("per", "allocation")
-    own = STRATEGIES.get(settings.value("budget.strategy") or "", {})
-    return {f"{'budget' if name in of_budget else 'text'}.{name}": value for name, value in own.items()}
-
-
-def _strategy(settings: Settings) -> Iterator[tuple[str, str]]:
-    for place, value in strategy_of(settings).items():
-        given = settings.value(place)
-        if given != value and settings.is_given(place):
-            strategy = settings.value("budget.strategy")
-            yield place, f"{given} contradicts the strategy {strategy}, which sets {value}; leave either out"
 
 
 def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
@@ -153,7 +112,7 @@ def _table(place: str, tokenizer: str, table_place: str, table: str | None) -> I
 
 
 def _text(settings: Settings) -> Iterator[tuple[str, str]]:
-    text = settings.with_strategy().text
+    text = settings.text
     yield from _table("text.tokenizer", text.tokenizer, "text.collocations", text.collocations)
     try:
         text.policy()
@@ -163,9 +122,6 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
 
 def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
     spans = settings.spans
-    for pair in spans.treat:
-        if "=" not in pair:
-            yield "spans.treat", "write KIND=HOW, such as name=resample"
     if spans.treat and not spans.find:
         yield "spans.treat", "nothing finds spans; add {spans.find}"
 
@@ -179,8 +135,6 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
 
 
 def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
-    if re.fullmatch(r"[0-9]{1,6}[smhd]", settings.schedule.settle) is None:
-        yield "schedule.settle", "give a number of up to six digits and one of s, m, h and d, such as 10m"
     if not (settings.schedule.metrics or ".prom").endswith(".prom"):
         yield "schedule.metrics", "name a file that ends in .prom, since a textfile collector reads no other"
 
@@ -194,18 +148,17 @@ def _added(settings: Settings) -> Iterator[tuple[str, str]]:
         yield from section.broken(settings.value)
 
 
+def _missing(settings: Settings) -> Iterator[tuple[str, str]]:
+    budget = settings.budget
+    if budget is not None and budget.epsilon is None and budget.risk is None:
+        yield "budget.epsilon", "this key is missing; add it, or add {budget.risk}, which chooses it"
+
+
 def incomplete(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield what a file for whole flows lacks."""
     release = [section for section in OF_RELEASE if section in settings.model_fields_set]
     for section in needed_of(settings.store is not None):
         if release and getattr(settings, section) is None:
             yield section, f"this section is missing; {{{release[0]}}} is for a release, which needs it"
-    flow = settings.collocations
     for added in _of_others(settings):
         yield from added.incomplete()
-    if flow is not None:
-        if not flow.input and settings.embeddings is None and (not flow.counts or flow.table is None):
-            yield "collocations.input", "this key is missing"
-        if flow.input and flow.counts is None and flow.tokens is None:
-            advice = "add this key or {collocations.tokens}"
-            yield "collocations.counts", f"nothing is made from {{collocations.input}}; {advice}"

@@ -107,9 +107,6 @@ class BudgetSettings(Section):
     allocation: Allocation = key(
         "How the budget of a document is divided: equally among the tokens that are replaced (uniform), or among all "
         "its words (word-share).", "uniform", in_file=True)
-    strategy: str | None = key(
-        "A strategy of the collocation study: sets {budget.per}, {budget.allocation} and {text.tokenizer}.", None,
-        choices="corpusveil.choices:STRATEGIES", in_file=True)
 
 
 class TextSettings(Section):
@@ -251,7 +248,7 @@ class OutputSettings(Section):
         "What to do with rows that cannot be read: refuse the input, or drop and count them.", "refuse", metavar="HOW")
     duplicates: Duplicates = key(
         "What to do with equal texts under different ids: draw noise for each (independent) or the same noise for all "
-        "(same-noise), or drop all but the first.", "independent", group="How private", metavar="HOW")
+        "(same-noise).", "independent", group="How private", metavar="HOW")
     accept_no_guarantee: bool = key(
         "Release with a mechanism that has no privacy guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
@@ -264,7 +261,7 @@ class ScheduleSettings(Section):
 
     settle: str = key(
         "Leave shards that changed within this time to a later start: seconds, minutes, hours or days, such as 10m. "
-        "For shards that other programs write in place.", "0s")
+        "For shards that other programs write in place.", "0s", pattern="^[0-9]{1,6}[smhd]$")
     left_out: Literal["fail", "warn"] = key(
         "What to do about files that cannot be used: release the others and fail with status 2, or only name them.",
         "fail")

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-import textwrap
 import tomllib
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +18,7 @@ from corpusveil.errors import (
     nearest,
     unreadable,
 )
-from corpusveil.pipelines.fields import Setting, declared, listed, named, plain
+from corpusveil.pipelines.fields import declared, named
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import cut, elsewhere, ended, parameters, raised, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
@@ -29,12 +27,7 @@ from corpusveil.storage import files
 SCHEMA = "corpusveil.schema.json"
 """The name of the schema next to a written file, which editors use for completion."""
 _BARE = re.compile(r"[A-Za-z0-9_-]{1,60}")
-_WIDTH = 110
-_FIRST = ("# What you have to decide. The schema next to this file has all other keys.",)
-_WHOLE = (
-    "# Everything that 'corpusveil run FILE.toml' can be asked for. Uncomment the sections and keys that you need;",
-    "# the values are the defaults, or examples where a key has none. Relative paths are relative to this file.",
-)
+_FIRST = "# What you have to decide. The schema next to this file has all other keys."
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,12 +45,6 @@ class Document:
     def fault(self, place: str, sentence: str) -> UserError:
         """Return an error that names a key, or a section, of this file."""
         return _Reading(self.file).fault(place, sentence)
-
-    def paths(self) -> Iterator[tuple[str, str]]:
-        """Yield every path as in the file, with its key."""
-        for setting in declared(Settings):
-            paths = listed(self.written.value(setting.place)) if setting.path else ()
-            yield from ((setting.place, path) for path in paths)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,12 +122,11 @@ def located(settings: Settings, folder: str) -> Settings:
 
 
 def written(document: Document) -> str:
-    """Return a complete file, with defaults and a strategy written out, and paths as given."""
-    settings = document.written.with_strategy()
+    """Return a complete file, with defaults, and paths as given."""
     lines = [f"#:schema ./{SCHEMA}"]
     for section in Settings.model_fields:
         if section in document.written.model_fields_set:
-            values = getattr(settings, section).model_dump(exclude_none=True)
+            values = getattr(document.written, section).model_dump(exclude_none=True)
             lines += ["", f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in values.items())]
     return "\n".join(lines) + "\n"
 
@@ -154,44 +140,18 @@ def value_of(value: Any) -> str:
 
 
 def template(kind: str) -> str:
-    """Return a file of the keys to decide, for ``words`` or ``passages``; or of all (``full``), with their values."""
-    whole, starts = kind == "full", {setting.place: setting.start for setting in declared(Settings)}
+    """Return a file of the keys that a person has to decide for a release by ``words`` or by ``passages``."""
+    starts = {setting.place: setting.start for setting in declared(Settings)}
     if kind == "passages":
         starts = {place: start for place, start in starts.items() if place.startswith(("corpus.", "key.", "output."))}
         starts |= {"store.path": "en", "budget.epsilon": 10.0}
-    lines = [f"#:schema ./{SCHEMA}", *(_WHOLE if whole else _FIRST)]
-    for section, info in Settings.model_fields.items():
-        settings = [setting for setting in declared(Settings) if setting.name == section]
-        if whole:
-            doc = (plain(info.annotation).__doc__ or "").splitlines()[0]
-            lines += ["", f"# [{section}]", f"# {doc}"]
-            for setting in settings:
-                values = f" One of: {', '.join(setting.values)}." if setting.values else ""
-                needed = " Required." if setting.info.is_required() else ""
-                help = textwrap.wrap(f"{setting.help()}{values}{needed}", _WIDTH)
-                lines += [*(f"# # {line}" for line in help), f"# {setting.key} = {_example(setting)}"]
-        elif settings := [setting for setting in settings if starts.get(setting.place) is not None]:
-            lines.append(f"[{section}]")
-            for setting in settings:
-                entry = f"{setting.key} = {value_of(starts[setting.place])}"
-                lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")
+    lines, section = [f"#:schema ./{SCHEMA}", _FIRST], ""
+    for setting in declared(Settings):
+        if (start := starts.get(setting.place)) is not None:
+            lines += [] if setting.name == section else [f"[{setting.name}]"]
+            section, entry = setting.name, f"{setting.key} = {value_of(start)}"
+            lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")
     return "\n".join(lines) + "\n"
-
-
-def _example(setting: Setting) -> str:
-    if setting.default not in (None, []):
-        return value_of(setting.default)
-    if setting.values:
-        return value_of(setting.values[0])
-    is_share = any(hasattr(bound, "lt") for bound in setting.info.metadata)
-    least = max([1, *(bound.ge for bound in setting.info.metadata if hasattr(bound, "ge"))])
-    text = f"path/of/{setting.name if setting.key == 'path' else setting.key}" if setting.path else setting.key
-    if setting.place == "mechanism.name":
-        return value_of("ring-geometric")
-    examples: dict[Any, Any] = {
-        float: 0.5 if is_share else 1.0, int: least, list[str]: [text], list[int]: [], list[float]: [1.0],
-    }  # fmt: skip
-    return value_of(examples.get(setting.kind, text))
 
 
 def schema() -> str:

@@ -11,21 +11,20 @@ import codecs
 import io
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import compress
-from typing import IO, Any, ClassVar, TypeVar
+from itertools import chain, compress
+from typing import IO, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Codec, Separator
-from corpusveil.errors import DataError, UserError
+from corpusveil.errors import DataError
 from corpusveil.storage import files
 from corpusveil.storage.compression import CHUNK_BYTES, Blocks, chunks
-from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns, cut
-from corpusveil.storage.values import refuse_unsaid
+from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns
 
 MOST_LINE_BYTES = 256 << 20
-"""Of one line, or one row of CSV. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
+"""Of one line. It is 50 times the Bible, and what a worker with 4 GB can still privatize; a few
 hundred kilobytes of gzip can hold a line that fills any memory."""
 
 RECODE = "If all of the file has another encoding, such as Latin-1, convert it: iconv -f LATIN1 -t UTF-8 OLD > NEW."
@@ -59,14 +58,6 @@ def is_utf8(data: bytes) -> bool:
     return True
 
 
-def too_long(name: str, line: int) -> UserError:
-    """Return the sentence about a line, or a row of CSV that begins there, that is larger than memory should hold."""
-    return DataError(
-        f"{name}, line {line:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is read; split "
-        "it, or fetch the file again if it should not have such a line."
-    )
-
-
 def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
     r"""Yield the lines of each chunk, without their ``\n``; a line that spans chunks comes with its last one.
 
@@ -76,7 +67,10 @@ def split(pieces: Iterator[bytes], name: str) -> Iterator[list[bytes]]:
     for piece in pieces:
         first, *others = piece.split(b"\n")
         if rest.write(first) and rest.tell() > MOST_LINE_BYTES:
-            raise too_long(name, number)
+            raise DataError(
+                f"{name}, line {number:,}: this line is longer than {MOST_LINE_BYTES >> 20} MiB, the most that is "
+                "read; split it, or fetch the file again if it should not have such a line."
+            )
         if others:
             line, rest = rest.getvalue(), io.BytesIO()
             rest.write(others.pop())
@@ -100,38 +94,34 @@ def unmarked(line: bytes, name: str) -> bytes:
 
 
 def runs(
-    batches: Iterable[pa.RecordBatch],
-    sizes: Callable[[pa.RecordBatch], pa.Array],
-    at: int,
-    start: int,
-    stop: int | None,
-) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
+    batches: Iterable[Any], sizes: Callable[[Any], Any], at: int, start: int, stop: int | None
+) -> Iterator[tuple[int, list[Any]]]:
     """Yield (number of the first row, rows in parts) for rows start to stop, cut by the rows of their block only.
 
-    ``at`` is the number of the first row of the batches, and ``sizes`` says how large rows are.
+    Batches are lists of rows, or Arrow's. ``at`` is the number of the first row, and ``sizes`` says how large rows are.
     """
-    pending: list[pa.RecordBatch] = []
+    pending: list[Any] = []
     weight = 0
     for batch in batches:
-        low, high = max(start - at, 0), batch.num_rows if stop is None else min(stop - at, batch.num_rows)
-        left, row = batch.slice(low, max(0, high - low)), at + low
-        at += batch.num_rows
-        while left.num_rows:
-            grown = weight + np.cumsum(sizes(left).fill_null(0).to_numpy(zero_copy_only=False))
+        low, high = max(start - at, 0), len(batch) if stop is None else min(stop - at, len(batch))
+        left, row = batch[low : max(low, high)], at + low
+        at += len(batch)
+        while len(left):
+            grown = weight + np.cumsum(sizes(left))
             room = BLOCK_ROWS - row % BLOCK_ROWS
             full = int(np.searchsorted(grown, BATCH_BYTES)) + 1
-            take = min(room, full, left.num_rows)
-            pending.append(left.slice(0, take))
+            take = min(room, full, len(left))
+            pending.append(left[:take])
             weight = int(grown[take - 1])
             row += take
-            left = left.slice(take)
+            left = left[take:]
             if take in {room, full}:
-                yield row - sum(part.num_rows for part in pending), pending
+                yield row - sum(map(len, pending)), pending
                 pending, weight = [], 0
-        if high < batch.num_rows:
+        if high < len(batch):
             break
     if pending:
-        yield row - sum(part.num_rows for part in pending), pending
+        yield row - sum(map(len, pending)), pending
 
 
 class Writer(abc.ABC):
@@ -182,8 +172,9 @@ class Form(abc.ABC):
         """Return the types of columns that are written whole; only a form that ``seeks`` may read the file for it."""
         return [pa.large_string()] * len(columns.keep)
 
-    @abc.abstractmethod
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int: ...
+    def rows(self, file: IO[bytes], name: str) -> int | None:
+        """Return the number of rows that a file declares, None if only reading it shows them."""
+        return None
 
     @abc.abstractmethod
     def batches(
@@ -203,11 +194,6 @@ class Form(abc.ABC):
         ``digest`` (hashlib's interface) is fed what ``checksum`` says.
         """
 
-    def refuse_unsaid(self, kept: Sequence[pa.Array], columns: Columns, name: str) -> None:
-        """Raise DataError for kept values that the form has no words for."""
-        if self.lacks_nan:
-            refuse_unsaid(columns.keep, kept, name)
-
     @abc.abstractmethod
     def feed(self, file: IO[bytes], name: str, text: str, digest: Any) -> None:
         """Feed ``digest`` with what a writer fed it for this file; ``text`` is its text column."""
@@ -217,11 +203,12 @@ class Form(abc.ABC):
         """Write the shard whose pieces are at these addresses; ``digest`` is fed."""
 
 
-D = TypeVar("D")
+class ByteForm(Form, abc.ABC):
+    """A form whose files are bytes, perhaps compressed: a header, if there is one, and documents one after the other.
 
-
-class RenderedForm(Form, abc.ABC):
-    """A form whose files are bytes, perhaps compressed: a header, if there is one, and what documents become."""
+    A subclass says which documents bytes hold (``documents``; also ``parsed``, if these are more than the bytes of
+    texts), and which bytes documents become (``render``, and ``header`` where a file begins with one).
+    """
 
     __slots__ = ()
 
@@ -250,19 +237,9 @@ class RenderedForm(Form, abc.ABC):
         for data in chunks(file, name, self.codec):
             digest.update(data)
 
-
-class ByteForm(RenderedForm, abc.ABC):
-    """A form whose documents follow one another.
-
-    A subclass says which documents bytes hold (``documents``; also ``parsed``, if these are more than the bytes of
-    texts), and which bytes documents become (``render``, and ``header`` where a file begins with one).
-    """
-
-    __slots__ = ()
-
-    @abc.abstractmethod
     def documents(self, pieces: Iterator[bytes], name: str, columns: Columns) -> Iterator[Sequence[Any]]:
         """Yield the documents of a file's uncompressed bytes, in groups, as ``parsed`` takes them."""
+        raise NotImplementedError
 
     def texts(self, documents: Sequence[Any]) -> Sequence[bytes]:
         """Return the text of each document in UTF-8. Here: the document itself."""
@@ -284,25 +261,18 @@ class ByteForm(RenderedForm, abc.ABC):
         batch.texts = pa.array(texts, type=pa.large_binary()).view(pa.large_string())
         return batch
 
-    def size(self, document: Any) -> int:
-        """Return the size of a document, by which batches are cut."""
-        return len(document)
-
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        return sum(len(group) for group in self.documents(chunks(file, name, self.codec), name, Columns()))
-
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
         documents = self.documents(chunks(file, name, self.codec), name, columns)
-        for first, some in cut(documents, self.size, start, stop):
-            yield self.parsed(some, first, columns)
+        for first, parts in runs(documents, lambda some: list(map(len, some)), 0, start, stop):
+            yield self.parsed([*chain.from_iterable(parts)], first, columns)
 
 
 class ByteWriter(Writer):
     """Writes what a form renders, after its header."""
 
-    def __init__(self, form: RenderedForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
+    def __init__(self, form: ByteForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
         self._form, self._blocks, self._columns, self._digest, self._header = form, file, columns, digest, header
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:

@@ -20,7 +20,7 @@ from corpusveil.choices import Separator
 from corpusveil.display import several
 from corpusveil.errors import DataError, existing, is_name
 from corpusveil.storage.compression import CHUNK_BYTES, Unpacked
-from corpusveil.storage.forms import RECODE, RenderedForm, runs, unmarked
+from corpusveil.storage.forms import RECODE, ByteForm, runs, unmarked
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.values import as_strings, joined, string_bytes
 
@@ -186,12 +186,6 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
     return [places[column] for column in columns.named]
 
 
-def _written(row: Sequence[str], separator: str) -> bytes:
-    text = io.StringIO(newline="")  # the module quotes a field for the line ends that it writes itself only
-    csv.writer(text, delimiter=separator, lineterminator="\r\n").writerow(row)
-    return (text.getvalue().removesuffix("\r\n") + "\n").encode("utf-8", "surrogateescape")
-
-
 def _filled(column: pa.Array) -> pa.Array:
     return as_strings(column).fill_null("")
 
@@ -207,7 +201,7 @@ def _quoted(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 
 
-class Csv(RenderedForm):
+class Csv(ByteForm):
     """A row a document, fields in quotes where they hold separators, quotes or line breaks; blank lines are no rows.
 
     The text column is written first, nulls as nothing.
@@ -222,12 +216,6 @@ class Csv(RenderedForm):
     def names(self, file: IO[bytes], name: str, separator: Separator) -> list[str]:
         return _header(self._source(file, name), name, separator)
 
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
-        """Return the number of rows after the header, whatever the columns."""
-        source = self._source(file, name)
-        header = _header(source, name, separator)
-        return sum(batch.num_rows for batch in _cells(source, name, len(header), separator, [0])) if header else 0
-
     def batches(
         self, file: IO[bytes], name: str, columns: Columns, start: int = 0, stop: int | None = None
     ) -> Iterator[Batch]:
@@ -237,7 +225,7 @@ class Csv(RenderedForm):
             return
         cells = _cells(source, name, len(header), columns.separator, _places(header, columns, name))
         with contextlib.closing(cells):
-            for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)), 0, start, stop):
+            for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)).fill_null(0), 0, start, stop):
                 (rows,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
                 named = dict(zip(columns.named, map(_filled, rows.columns), strict=True))
                 numbers = list(range(first, first + rows.num_rows))
@@ -245,7 +233,8 @@ class Csv(RenderedForm):
                 yield Batch(numbers[-1] + 1, numbers, named[columns.text], ids, [named[name] for name in columns.keep])
 
     def header(self, columns: Columns) -> bytes:
-        return _written([columns.text, *columns.keep], MARKS[columns.separator])
+        names = _quoted(pa.array([columns.text, *columns.keep], pa.large_string()), columns, alone=not columns.keep)
+        return (MARKS[columns.separator].join(names.to_pylist()) + "\n").encode()
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         mark, alone = MARKS[columns.separator], not kept

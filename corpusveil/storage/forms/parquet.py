@@ -16,21 +16,20 @@ from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer, runs
 from corpusveil.storage.forms.jsonlines import Renderer
 from corpusveil.storage.parquet import opened, sound
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
+from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_strings, is_string, require_kept
 
 SUFFIXES = (".parquet",)
 CODECS = ("",)
 """Parquet compresses its own pages."""
 
-_NOT_UTF8 = "not valid UTF-8; repair or remove the row."
 _READ_ROWS = 1024
 _READ_BYTES = 1 << 20
 """So much of each column is read at a time; without it, all that a row group has of it."""
 
 
 def _not_sound(name: str) -> str:
-    return f"{name}: this is not a valid Parquet file; fetch or make it again."
+    return f"{name}: this is not a valid Parquet file, or has text that is not UTF-8; fetch or make it again."
 
 
 def _open(file: IO[bytes], name: str) -> pq.ParquetFile:
@@ -77,23 +76,6 @@ def _plain(column: Any) -> pa.Array:
     return column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
 
 
-def _wrong(column: pa.Array) -> list[int]:
-    """Return the rows of a column with text that is not UTF-8."""
-    if _is_utf8(column):
-        return []
-    rows = (pa.concat_arrays([column.slice(row, 1)]) for row in range(len(column)))  # each alone, without its neighbors
-    return [number for number, row in enumerate(rows) if not _is_utf8(row)]
-
-
-def _is_utf8(column: pa.Array) -> bool:
-    try:
-        if is_string(column.type):
-            column.validate(full=True)
-    except pa.ArrowInvalid:
-        return False
-    return True
-
-
 def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iterator[tuple[int, list[pa.RecordBatch]]]:
     """Yield (number of the first row, rows in parts) for rows start to stop, which are there."""
     groups: list[int] = []
@@ -106,7 +88,7 @@ def _runs(file: pq.ParquetFile, columns: Columns, start: int, stop: int) -> Iter
         number += size
     if groups:
         batches = file.iter_batches(_READ_ROWS, row_groups=groups, columns=columns.named, use_threads=False)
-        yield from runs(batches, lambda rows: pc.binary_length(_texts(rows, columns)), first, start, stop)
+        yield from runs(batches, lambda rows: pc.binary_length(_texts(rows, columns)).fill_null(0), first, start, stop)
 
 
 def _texts(rows: pa.RecordBatch, columns: Columns) -> pa.Array:
@@ -122,22 +104,12 @@ def _joined(parts: list[pa.RecordBatch]) -> pa.RecordBatch:
 
 
 def _parse(rows: pa.RecordBatch, columns: Columns, first: int) -> Batch:
-    batch = Batch(first + rows.num_rows)
-    why: dict[int, str] = {}
-    for name in columns.named:
-        column = rows.column(name)
-        why.update(dict.fromkeys(_wrong(column), _NOT_UTF8))
-    batch.bad = [BadRow(first + number, why[number]) for number in sorted(why)]
-    if why:
-        sound = pa.array([number for number in range(rows.num_rows) if number not in why], type=pa.int64())
-        rows = rows.take(sound)
-        batch.numbers = [first + number for number in sound.to_pylist()]
-    else:
-        batch.numbers = list(range(first, batch.stop))
-    batch.texts = _texts(rows, columns)
-    batch.ids = None if columns.id is None else rows.column(columns.id).to_pylist()
-    batch.kept = [rows.column(name) for name in columns.keep]
-    return batch
+    rows.validate(full=True)
+    numbers, ids = list(range(first, first + rows.num_rows)), None
+    if columns.id is not None:
+        ids = rows.column(columns.id).to_pylist()
+    kept = [rows.column(name) for name in columns.keep]
+    return Batch(first + rows.num_rows, numbers, _texts(rows, columns), ids, kept)
 
 
 def _text_and_kept(rows: Any) -> tuple[pa.Array, list[pa.Array]]:
@@ -195,7 +167,7 @@ class Parquet(Form):
         _check(schema, columns, name)
         return [_plain_type(schema.field(column).type) for column in columns.keep]
 
-    def rows(self, file: IO[bytes], name: str, separator: Separator = "comma") -> int:
+    def rows(self, file: IO[bytes], name: str) -> int:
         return int(_open(file, name).metadata.num_rows)
 
     def batches(

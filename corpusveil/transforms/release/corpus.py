@@ -15,7 +15,6 @@ from corpusveil.errors import (
     SettingError,
     UserError,
     VersionError,
-    changed_during_run,
     file_in_the_way,
 )
 from corpusveil.ledger.account import AccountPass
@@ -27,7 +26,7 @@ from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
 from corpusveil.storage.engine import Engine, Here, Measured
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
-from corpusveil.storage.reading import checked_columns, first_types, names_of, partitions, refuse, refuse_first, skip
+from corpusveil.storage.reading import BadRows, checked_columns, first_rows, first_types, names_of
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.shard_notes import look
@@ -36,14 +35,14 @@ from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.keyed_release import AnyRelease
-from corpusveil.transforms.release.left_out import OVER, CopiesPass, decided, find_drops, refusal, without
+from corpusveil.transforms.release.left_out import OVER, decided, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
 from corpusveil.transforms.release.release import differences, named
 from corpusveil.waiting import waiting
 
-DROPS, SPENDING = "drops", "spending"
-_FOLDERS = (DROPS, OVER, SPENDING, "shards", "progress", "failed", "pieces")
+SPENDING = "spending"
+_FOLDERS = (OVER, SPENDING, "shards", "progress", "failed", "pieces")
 """The folders of a run's records."""
 _CHECKED_HERE, _LIKE_A_SHARD = 1 << 30, 1 << 20
 """The bytes that a driver reads itself to check a finished release, and what opening a shard is worth."""
@@ -110,8 +109,8 @@ class Run:
 
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
     if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
-    called after arguments, folders, caps and the first rows are checked, and before anything is drawn; then ``look``
-    has received the first batch of rows.
+    called, with the first batch of rows, after arguments, folders, caps and these rows are checked, and before anything
+    is drawn.
     """
 
     release: AnyRelease
@@ -121,8 +120,7 @@ class Run:
     debug: bool = False
     spending: Spending | None = None
     watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
-    begun: Callable[[], Any] | None = None
-    look: Callable[[Batch], Any] | None = None
+    begun: Callable[[Sequence[Batch]], Any] = lambda _: None
 
     def source(self, hidden: set[str] | None = None) -> tuple[Sequence[InputShard], CorpusIn]:
         """Return the shards, and how they are read, with the names of all columns and that of the corpus.
@@ -143,7 +141,7 @@ class Run:
         release, columns = self.release, reads.columns
         is_table = (formats.suffix_of(writes.format) or formats.form_of(shards[0].url)) == ".parquet"
         return ShardJob(
-            release.kernel(whole_corpus=True),
+            release.kernel(),
             reads,
             writes,
             release.digest,
@@ -171,19 +169,15 @@ class Run:
             formats.suffix_of(writes.format),
             writes.rows_per_task,
             lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
-            columns.separator,
         )
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
-            aside = skip if self.reads.on_bad_rows == "drop" else refuse
-            refuse_first(tasks, columns, aside, first.append)
+            first = first_rows(tasks[0], columns, BadRows() if self.reads.on_bad_rows == "drop" else None)
         for batch in first[:1]:
             self.release.refuse(batch.texts)
-            if self.look is not None:
-                self.look(batch)
-        start = _Start(self, engine, self.job(shards, reads, writes), tasks, began)
+        start = _Start(self, engine, self.job(shards, reads, writes), tasks, first[:1], began)
         outcome = once(start.job.records.url, start.claim, start.do, start.tidy)
-        names = [*names_of(shards[0], columns.separator), *partitions(shards)]
+        names = names_of(shards[0], columns.separator)
         return dataclasses.replace(outcome, not_copied=tuple(columns.beside(names)), not_read=tuple(sorted(hidden)))
 
     def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
@@ -225,6 +219,7 @@ class _Start:
     engine: Engine
     job: ShardJob
     tasks: Sequence[ShardTask]
+    first: Sequence[Batch]
     began: float
     fresh: bool = False
     """Whether this start, and no earlier one, claimed the folders."""
@@ -256,16 +251,14 @@ class _Start:
         forget_failed(job.records)
         if not finished:
             return None
-        if run.begun is not None:
-            run.begun()
+        run.begun(self.first)
         _sweep(job)
         return self._already()
 
     def do(self, held: Lease) -> Outcome:
         self._prepare(held)
         run, job, tasks = self.run, self.job, self.tasks
-        if run.begun is not None:
-            run.begun()
+        run.begun(self.first)
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
         what = "privatizing shards"
         shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
@@ -275,32 +268,24 @@ class _Start:
 
     def tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its page."""
-        for part in (DROPS, OVER):
-            files.remove_folder(self.job.records.address(part))
+        files.remove_folder(self.job.records.address(OVER))
         write_page(self.job.writes.url)
 
     def _prepare(self, held: Lease) -> None:
-        """If requested, find copies to leave out, and enter the spending in the ledger.
+        """If requested, enter the spending in the ledger.
 
         On an error or a refusal, a fresh run removes its own records, and nothing else in their folder.
         """
         run, job, tasks, spending = self.run, self.job, self.tasks, self.run.spending
-        columns = job.reads.columns
-        skip_bad = job.reads.on_bad_rows == "drop"
+        columns, skip_bad = job.reads.columns, job.reads.on_bad_rows == "drop"
         try:
             if spending is not None and spending.over_cap == "drop" and (drops := decided(job.records)) is not None:
                 job = dataclasses.replace(job, drops=drops)
-            elif run.release.duplicates == "drop":
-                folder = Records(job.records.address(DROPS))
-                secret = run.release.key.derive("copies")
-                finding = CopiesPass(columns, folder, job.record_key, skip_bad, secret)
-                drops, seen = find_drops(finding, tasks, self.engine)
-                job = dataclasses.replace(job, drops=drops, seen=seen)
             entries = None
             while spending is not None and entries is None:
                 accounting = AccountPass(
                     spending.reading(columns), Records(job.records.address(SPENDING)), job.record_key, skip_bad,
-                    account=spending.accounting(run.release.account(columns.text, whole_corpus=True)),
+                    account=spending.accounting(run.release.account(columns.text)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
@@ -312,13 +297,10 @@ class _Start:
                         raise refused from None
                     job = dataclasses.replace(job, drops=without(error, accounting, tasks, job.records, job.drops))
                     continue
-                for task in tasks:
-                    if job.seen and job.seen[task.record_name] != inputs[task.record_name]:
-                        raise changed_during_run(task.url)
                 job = dataclasses.replace(job, seen=inputs, entries=entries)
         except UserError:
             if self.fresh and held.is_last():
-                for part in ("failed", DROPS, OVER, SPENDING):
+                for part in ("failed", OVER, SPENDING):
                     files.remove_folder(job.records.address(part))
                 job.records.remove("run.json")
             raise

@@ -18,7 +18,7 @@ from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.durable import Work
 from corpusveil.storage.engine import Measured
-from corpusveil.storage.reading import MOST_PLACES, BadRows, OpenShard, reading, refuse, type_names
+from corpusveil.storage.reading import MOST_PLACES, BadRows, OpenShard, reading, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
 from corpusveil.storage.writing import ShardFile
@@ -47,7 +47,7 @@ class ShardJob(Work[Shard]):
     seen: Mapping[str, str] | None = None
     """The input digest of each task, by its record's name, if a pass before the work read it; otherwise None."""
     drops: Drops | None = None
-    """Which rows are left out as copies of others."""
+    """Which rows are left out, of units above a cap."""
     entries: tuple[str, ...] | None = None
     """The digests of the ledger's entries for this run; None without a ledger."""
     kept_types: Sequence[str] = ()
@@ -113,9 +113,8 @@ class ShardJob(Work[Shard]):
         columns = self.reads.columns
         left_out = None if self.drops is None else self.drops.rows(task.shard)
         bad = BadRows()
-        aside = refuse if self.reads.on_bad_rows == "refuse" else bad.add
         with (
-            reading(task, columns, self.record_key, aside) as shard,
+            reading(task, columns, self.record_key, None if self.reads.on_bad_rows == "refuse" else bad) as shard,
             ShardFile(task, self.writes, columns, self._types(shard, task.url)) as file,
         ):
             progress = _Progress(self.records, task, shard.file)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from corpusveil.display import Shown
-from corpusveil.errors import SettingError, of_other_type
+from corpusveil.errors import of_other_type
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.entries import VERSION as LEDGER_VERSION
 from corpusveil.sampling.draws import DrawKey
@@ -53,15 +53,8 @@ class AnyRelease(Shown):
         """Return everything except the key that can change the output text; never engine, paths or workers."""
 
     @abc.abstractmethod
-    def spending(self) -> dict[str, Any]:
-        """Return what an entry of a ledger says of this release: mechanism, space or store, and budget."""
-
-    @abc.abstractmethod
-    def kernel(self, *, whole_corpus: bool = False) -> Transform:
-        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
-
-        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
-        """
+    def kernel(self) -> Transform:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
 
     @abc.abstractmethod
     def guarantee(self) -> Guarantee:
@@ -123,18 +116,17 @@ class AnyRelease(Shown):
             return f"{NOT_PRIVATE}, which everybody has."
         return "The key is secret, and no reader can have texts of their own privatized under it."
 
-    def account(self, column: str, *, whole_corpus: bool = False) -> Account:
+    def account(self, column: str) -> Account:
         """Return what accounts in a ledger for documents of this release and text column."""
-        about = {"version": LEDGER_VERSION, "column": column, "release": self.name, **self.spending()}
-        return Account(self.kernel(whole_corpus=whole_corpus), about, f"{self.digest} {self.key.fingerprint()}", column)
+        made = self.configuration()
+        about = {
+            "version": LEDGER_VERSION, "column": column, "release": self.name, "mechanism": made["mechanism"]["name"],
+            "space": made.get("store", made["space"]), "budget": made["budget"],
+        }  # fmt: skip
+        return Account(self.kernel(), about, f"{self.digest} {self.key.fingerprint()}", column)
 
-    def draw_key(self, *, whole_corpus: bool) -> DrawKey:
-        """Return the subkey of this release. Raises UserError as ``kernel`` does."""
-        if self.duplicates == "drop" and not whole_corpus:
-            raise SettingError(
-                "duplicates = 'drop': copies can be found in a whole corpus only; use 'corpusveil privatize', or "
-                "remove copies beforehand."
-            )
+    def draw_key(self) -> DrawKey:
+        """Return the subkey of this release."""
         return DrawKey.derive(self.key, self.digest)
 
 

@@ -1,95 +1,33 @@
-"""The rows that a run leaves out: copies of documents, known by keyed tags, and documents of units above a cap."""
+"""Units above a cap: a refusal names them and their rows, or a run leaves these rows out."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import AccountPass, Drops
-from corpusveil.ledger.questions import connected
 from corpusveil.ledger.units import Unit, text_of
-from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage import files
-from corpusveil.storage.engine import Engine
-from corpusveil.storage.parquet import read_table, read_whole
-from corpusveil.storage.reading import reading, skip
+from corpusveil.storage.parquet import read_whole
+from corpusveil.storage.reading import BadRows, reading
 from corpusveil.storage.records import Records
-from corpusveil.storage.rows import JSON, Batch
-from corpusveil.storage.shard_notes import Pass, look
+from corpusveil.storage.rows import JSON
 from corpusveil.storage.tasks import ShardTask
-from corpusveil.text.tokens import string_buffers
 
 OVER, UNITS = "over", "over-cap.jsonl"
 """The folder of the rows that a run leaves out, and the file that names units; both among the records, private."""
 _DECIDED = "decided"
 _PLACES = 100
 """Of a unit's rows, how many are named."""
-_TAGS = pa.schema([("low", pa.uint64()), ("high", pa.uint64()), ("row", pa.int64())])
-
-
-def content_tags(secret: bytes, texts: pa.Array, rows: Sequence[int]) -> pa.Table:
-    """Return the two halves of the tag, and the row, of every document that is not null: strings [D], rows [D]."""
-    if texts.null_count:
-        valid = texts.is_valid().to_numpy(zero_copy_only=False)
-        texts, rows = texts.drop_null(), [row for row, there in zip(rows, valid, strict=True) if there]
-    data, documents = string_buffers(texts)
-    tags = keyed_tags(secret, "content", [b""] * len(texts), data[documents[0] :], documents - documents[0])
-    return pa.table([tags[:, 0], tags[:, 1], rows], _TAGS)
-
-
-@dataclass(frozen=True, slots=True)
-class CopiesPass(Pass):
-    """Notes the tags of all documents."""
-
-    name: ClassVar[str] = "copies"
-    suffix: ClassVar[str] = ".parquet"
-
-    secret: bytes = field(default=b"", repr=False)
-
-    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:  # noqa: ARG002 - equal wherever they lie
-        with files.open_write(address, private=True) as file, pq.ParquetWriter(file, _TAGS) as writer:
-            for batch in batches:
-                writer.write_table(content_tags(self.secret, batch.texts, batch.numbers))
-
-    def decides(self) -> Mapping[str, Any]:
-        return {"secret": self.secret.hex()}
-
-
-def find_drops(job: CopiesPass, tasks: Sequence[ShardTask], engine: Engine) -> tuple[Drops, dict[str, str]]:
-    """Find all documents that have the bytes of an earlier one, by shard and row.
-
-    Returns them, and the digest of each task's input. Tags are in DuckDB, which spills them into a temporary folder,
-    and the rows that one shard leaves out in memory (8 bytes each). Raises BadShardsError if the input has faults.
-    """
-    inputs = {name: seen.input for name, seen in look(job, tasks, engine).items()}
-    with tempfile.TemporaryDirectory(prefix="corpusveil-copies-") as folder, connected(folder) as connection:
-        connection.execute("CREATE TABLE tags (low UBIGINT, high UBIGINT, row BIGINT, shard INTEGER)")
-        for task in tasks:
-            connection.register("noted", read_table(job.note_of(task)))
-            connection.execute("INSERT INTO tags SELECT *, ? FROM noted", [task.shard])
-        connection.execute(
-            "CREATE TABLE later AS SELECT shard, row FROM tags "
-            "QUALIFY row_number() OVER (PARTITION BY low, high ORDER BY shard, row) > 1"
-        )
-        query = "SELECT row FROM later WHERE shard = ? ORDER BY row"
-        shards = {task.shard for task in tasks}
-        rows = ((shard, np.asarray(connection.execute(query, [shard]).fetchnumpy()["row"])) for shard in shards)
-        drops = Drops.written(job.records, rows, job.record_key)
-    for task in tasks:
-        files.remove(job.note_of(task))
-    return drops, inputs
 
 
 def refusal(error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records) -> CapError:
@@ -129,13 +67,10 @@ def without(
     error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records, drops: Drops | None
 ) -> Drops:
     """Return the rows to leave out: those of ``drops``, and all documents of the units above a cap."""
-    more: dict[int, list[npt.NDArray[np.int64]]] = {task.shard: [] for task in tasks}
+    more = {task.shard: [np.zeros(0, "<i8")] if drops is None else [drops.rows(task.shard)] for task in tasks}
     for task, rows, _ in _rows(error, accounting, tasks):
         more[task.shard].append(rows)
-    left_out = (
-        (shard, np.unique(np.concatenate([np.zeros(0, "<i8") if drops is None else drops.rows(shard), *parts])))
-        for shard, parts in more.items()
-    )
+    left_out = ((shard, np.unique(np.concatenate(parts))) for shard, parts in more.items())
     made = Drops.written(Records(records.address(OVER)), left_out, accounting.record_key)
     files.write_bytes(made.records.address(_DECIDED), json.dumps(made.digests).encode(), private=True)
     return made
@@ -167,7 +102,7 @@ def _values(
     """Return the texts of units' values by row and column, for some rows of a task."""
     columns = dataclasses.replace(accounting.columns, needs=None)
     values: dict[tuple[int, str | None], str | None] = {}
-    with reading(task, columns, aside=skip) as shard:
+    with reading(task, columns, bad=BadRows()) as shard:
         for batch in shard.batches:
             for at in np.flatnonzero(np.isin(batch.numbers, rows)).tolist():
                 for name, column in zip(columns.keep, batch.kept, strict=True):

@@ -39,9 +39,8 @@ class AnyVersion(Record):
     version: int = VERSION
 
 
-class ShardOf(Record):
-    """A shard of a release, whose name leads nowhere but into the release's own folder."""
-
+class _Shard(Record):
+    # a name leads nowhere but into the release's own folder
     name: Annotated[str, Field(pattern=r"^data/part-[0-9]{5,}-of-[0-9]{5,}(\.[a-z0-9]+){1,2}$")]
     documents: int
     tokens: int
@@ -50,61 +49,43 @@ class ShardOf(Record):
     file_sha256: Line
 
 
-class MechanismOf(Record):
-    """The mechanism of a release."""
-
+class _Named(Record):
     name: Line
 
 
-class BudgetOf(Record):
-    """The budget of a release."""
-
+class _Budget(Record):
     epsilon: float
     per: Line
     allocation: Line | None = None
 
 
-class ColumnsOf(Record):
-    """The columns of a release."""
-
+class _Columns(Record):
     keep: list[str]
     text: str = "text"
 
 
-class Configuration(Record):
-    """The part of a release's configuration that is read again."""
-
+class _Configuration(Record):
     space: Line
-    mechanism: MechanismOf
-    budget: BudgetOf
-    columns: ColumnsOf
+    mechanism: _Named
+    budget: _Budget
+    columns: _Columns
     text: dict[str, Any]
     tokenizer: Line
     collocations: Line | None = None
     spans: dict[str, Any] | None = None
 
 
-class GuaranteeOf(Record):
-    """The part of a release's guarantee that is read again."""
-
+class _Guarantee(Record):
     disclosed: list[str]
     epsilon: float | None
     plain_ldp: float | None
     per: Line = "token"
 
 
-class CapOf(Record):
-    """The privacy units of a release's ledger, the nats that each may spend, and what became of units above that."""
-
+class _Cap(Record):
     units: list[Line]
     nats: float
     over: OverCap
-
-
-class SpendsField(Record):
-    """The name of a release in a ledger."""
-
-    name: Line
 
 
 class Manifest(AnyVersion):
@@ -116,13 +97,13 @@ class Manifest(AnyVersion):
     tokens: int
     content_sha256: Line
     checksums: Line
-    shards: list[ShardOf]
-    configuration: Configuration
-    guarantee: GuaranteeOf
+    shards: list[_Shard]
+    configuration: _Configuration
+    guarantee: _Guarantee
     guarantee_in_words: list[str]
-    spends: SpendsField
+    spends: _Named
     risk: RiskField | None = None
-    cap: CapOf | None = None
+    cap: _Cap | None = None
     warning: Line | None = None
 
 

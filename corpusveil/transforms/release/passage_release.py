@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, Self
 
@@ -25,15 +25,7 @@ from corpusveil.passages.store import Store
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
-from corpusveil.transforms.release.promises import (
-    AUTHORS,
-    OF_PASSAGES,
-    OF_PASSAGES_IN_BRIEF,
-    ORDER,
-    OVERLAP,
-    Promise,
-    sentences,
-)
+from corpusveil.transforms.release.promises import NO_AUTHOR, ORDER, OVERLAP, of_passages
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -43,8 +35,7 @@ class PassageRelease(AnyRelease):
     ``epsilon`` (nats) is the cost of one passage: per *document* the whole text is one, per *paragraph* or *sentence* a
     text of n costs n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
     passage. ``key`` is secret and required. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``
-    (then equal passages do, too), or all but the first are left out (``drop``). Raises UserError for values out of
-    range.
+    (then equal passages do, too). Raises UserError for values out of range.
 
     >>> release = cv.PassageRelease(cv.PassageExchange(cv.load_store("en")), epsilon=10, key=key)
     >>> len(cv.privatize(["The river was cold."], release, ids=["r-1"]))
@@ -93,59 +84,34 @@ class PassageRelease(AnyRelease):
             **({} if self.duplicates == "independent" else {"duplicates": self.duplicates}),
         }  # fmt: skip
 
-    def kernel(self, *, whole_corpus: bool = False) -> PassageKernel:
-        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
-
-        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
-        """
+    def kernel(self) -> PassageKernel:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
         return PassageKernel(
-            self.mechanism, self.epsilon, self.per, self.draw_key(whole_corpus=whole_corpus),
+            self.mechanism, self.epsilon, self.per, self.draw_key(),
             most_pieces=self.most_pieces, same_noise=self.duplicates == "same-noise",
             accept_overlap=self.accept_overlap,
         )  # fmt: skip
-
-    def spending(self) -> dict[str, Any]:
-        """Return what an entry of a ledger says of this release: mechanism, store and budget."""
-        return {
-            "mechanism": self.mechanism.name, "space": self.mechanism.store.digest,
-            "budget": {"epsilon": self.epsilon, "per": self.per},
-        }  # fmt: skip
 
     def guarantee(self) -> Guarantee:
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
         assumed = piece.assumptions[: 1 if self.accept_overlap else None]
+        encoder = self.mechanism.store.encoder
+        notes = of_passages(
+            piece, self.per, self.duplicates, most_pieces=self.most_pieces, overlap=self.accept_overlap,
+            encoder=None if isinstance(encoder, MeanVectors) else encoder.name,
+        )  # fmt: skip
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),
-            notes=tuple(self._promises(OF_PASSAGES)), per=self.per,
+            notes=tuple(notes), per=self.per,
             plain_ldp=piece.plain_ldp, assumptions=(*assumed, self.key_assumption),
         )  # fmt: skip
-
-    def _promises(self, table: Sequence[Promise]) -> Iterator[str]:
-        piece = self.mechanism.guarantee(self.epsilon)
-        values = {
-            "per": lambda: str(self.per),
-            "nats": lambda: rounded_up(piece.plain_ldp),
-            "most_pieces": lambda: "" if self.most_pieces is None else f", n at most {self.most_pieces:,}",
-            "law": lambda: " ".join(piece.notes),
-            "encoder": lambda: self.mechanism.store.encoder.name,
-        }
-        of = "built in" if isinstance(self.mechanism.store.encoder, MeanVectors) else "another"
-        named = {
-            "budget.per": (self.per,), "output.duplicates": (self.duplicates,), "store.encoder": (of,),
-            "store.accept_overlap": ("yes" if self.accept_overlap else "no",),
-        }  # fmt: skip
-        return sentences(table, named, values)
 
     def _disclosed(self) -> list[str]:
         shown = ["which texts are missing (null)", ORDER]
         if self.per != "document":
             shown.append(f"how many {self.per}s a text has")
-        copies = {
-            "same-noise": "which pieces are equal",
-            "drop": "that no two texts are equal, and which rows are left out",
-        }
-        return [*shown, *([copies[self.duplicates]] if self.duplicates in copies else [])]
+        return [*shown, *(["which pieces are equal"] if self.duplicates == "same-noise" else [])]
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are.
@@ -168,7 +134,16 @@ class PassageRelease(AnyRelease):
         return self.mechanism.store
 
     def in_brief(self) -> str:
-        return " ".join(self._promises(OF_PASSAGES_IN_BRIEF))
+        nats, any_two = rounded_up(self.mechanism.guarantee(self.epsilon).plain_ldp), "texts"
+        adds_up = "."
+        if self.per != "document":
+            any_two, adds_up = f"{self.per}s", f", and two texts by the sum over their {self.per}s."
+        said = f"without the key, a reader can distinguish any two {any_two} by at most {nats} nats{adds_up}"
+        return f"{said} {self._facts}"
+
+    @property
+    def _facts(self) -> str:
+        return OVERLAP if self.accept_overlap else NO_AUTHOR
 
     def law(self) -> str:
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
@@ -198,7 +173,7 @@ class PassageRelease(AnyRelease):
                 ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join(self._disclosed())),
                 ("promise", "release.guarantee() shows it"),
-                ("facts", " ".join(self._promises((AUTHORS, OVERLAP)))),
+                ("facts", self._facts),
             ],
         )
 

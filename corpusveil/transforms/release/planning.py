@@ -30,10 +30,10 @@ from corpusveil.storage import files, formats
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.parquet import read_table
-from corpusveil.storage.reading import refuse_first, skip
+from corpusveil.storage.reading import BadRows, first_rows
 from corpusveil.storage.records import Shard
-from corpusveil.storage.rows import BLOCK_ROWS, Columns
-from corpusveil.storage.tasks import ShardTask, plan
+from corpusveil.storage.rows import BLOCK_ROWS
+from corpusveil.storage.tasks import ShardTask, about_rows, plan
 from corpusveil.text.counts import MANY_UNKNOWN, Counts
 from corpusveil.transforms.release.corpus import Run
 
@@ -122,7 +122,8 @@ def forecast(run: Run) -> Forecast:
     columns = reads.columns
     asked = spending or Spending("")
     tasks = plan(shards, formats.suffix_of(run.writes.format), None)
-    refuse_first(tasks, columns, skip, lambda batch: release.refuse(batch.texts))
+    for batch in first_rows(tasks[0], columns, BadRows())[:1]:
+        release.refuse(batch.texts)
     chosen = sorted({round(at) for at in np.linspace(0, len(tasks) - 1, min(SAMPLED, len(tasks)))})
     passing = dataclasses.replace(release, key=Key.generate())
     counts, taken, seconds, written = Counts(), 0.0, 0.0, 0
@@ -134,7 +135,7 @@ def forecast(run: Run) -> Forecast:
         secret = bytes(32)  # of a ledger that there is not; none is made
         with contextlib.suppress(MissingError):
             secret = secret if spending is None else EntryStore.existing(spending.ledger).secret
-        account = asked.with_secret(release.account(columns.text, whole_corpus=True), secret)
+        account = asked.with_secret(release.account(columns.text), secret)
         noting = AccountPass(
             asked.reading(columns), records, job.record_key, run.reads.on_bad_rows == "drop", account=account,
             corpus=job.corpus,
@@ -142,7 +143,7 @@ def forecast(run: Run) -> Forecast:
         # machine code and tables are loaded before anything is timed
         job.kernel.apply(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""]))
         for number in chosen:
-            task, share = _part(tasks[number], job.reads.columns)
+            task, share = _part(tasks[number])
             began = time.process_time()
             job(task)
             seconds += time.process_time() - began
@@ -168,12 +169,11 @@ def forecast(run: Run) -> Forecast:
     )  # fmt: skip
 
 
-def _part(task: ShardTask, columns: Columns) -> tuple[ShardTask, float]:
+def _part(task: ShardTask) -> tuple[ShardTask, float]:
     """Return the part of a task that is sampled, and its share of the shard."""
     if task.size <= WHOLE_BYTES:
         return task, 1.0
-    with files.open_read(task.url) as file:
-        rows = formats.find(formats.form_of(task.url)).rows(file, task.url, columns.separator)
+    rows = about_rows(task.url, formats.form_of(task.url))
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from types import NoneType
 from typing import Any, ClassVar, Literal, Self
@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 
 from corpusveil.budget import Budget
-from corpusveil.budget.budget import in_full, times, written
+from corpusveil.budget.budget import times, written
 from corpusveil.choices import DUPLICATES
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, rounded_up
@@ -22,7 +22,6 @@ from corpusveil.errors import (
     not_a_choice,
 )
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel
-from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.recognizers.registry import kinds
 from corpusveil.recognizers.registry import named as recognizer_of
@@ -31,13 +30,12 @@ from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.spaces import Space
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule
-from corpusveil.text.policy import ROLE_NAMES, TextPolicy
+from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import OTHERS, SpanPolicy
 from corpusveil.transforms.release.keyed_release import MAKE_KEY, AnyRelease, check_parts
-from corpusveil.transforms.release.promises import IN_BRIEF, OF_DOCUMENTS, OF_TOKENS, ORDER, sentences
+from corpusveil.transforms.release.promises import ORDER, of_documents, of_tokens
 from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
 
-_NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 EXAMPLE_LENGTHS = (10, 100, 1000)
 """The replaced words of documents for which a law is shown."""
 
@@ -59,9 +57,9 @@ class Release(AnyRelease):
 
     ``mechanism`` replaces words at the epsilon of ``budget``, and ``policy`` treats all other tokens. ``key`` is secret
     and required: each further key is a further release. ``spans`` treats names and numbers as wholes. ``collocations``
-    joins words for the policy's tokenizer. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``, or
-    all but the first are left out (``drop``). Without effect on the text: ``accept_no_guarantee`` allows a mechanism
-    without a guarantee, and ``risk`` records which risk chose epsilon. Raises UserError for parts that do not fit.
+    joins words for the policy's tokenizer. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``.
+    Without effect on the text: ``accept_no_guarantee`` allows a mechanism without a guarantee, and ``risk`` records
+    which risk chose epsilon. Raises UserError for parts that do not fit.
 
     >>> release = cv.Release(cv.RingGeometric(space), cv.Budget(epsilon=1.0), cv.TextPolicy(case="restore"), key=key)
     >>> release.guarantee().holds
@@ -111,16 +109,13 @@ class Release(AnyRelease):
                     f"hyphens {self.policy.hyphens}: the text of the {what} was read with hyphens {hyphens}; read the "
                     "documents in the same way."
                 )
-        if self.risk is not None and (self.budget.per, self.budget.epsilon) != ("token", self.risk.epsilon):
+        if self.risk is not None and (
+            self.budget != Budget(self.risk.epsilon)
+            or self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy)
+        ):
             raise SettingError(
-                f"risk: it chose epsilon {in_full(self.risk.epsilon)} a token, but the budget is epsilon "
-                f"{in_full(self.budget.epsilon)} a {self.budget.per}; give cv.Budget(risk.epsilon), or leave risk "
-                "out."
-            )
-        if self.risk is not None and self.risk != epsilon_at(self.mechanism, self.risk.risk, self.policy):
-            raise SettingError(
-                "risk: it was chosen for another mechanism or space, or another treatment of stop words; leave it out, "
-                "or choose it for these, with cv.release(risk=…, key=key)."
+                "risk: it chose another epsilon, or for another mechanism, space or treatment of stop words; leave it "
+                "out, or choose it for these, with cv.release(risk=…, key=key)."
             )
         marks = [] if self.spans is None else [recognizer_of(name).mark for name in self.spans.find]
         object.__setattr__(self, "span_marks", tuple(marks))
@@ -179,17 +174,13 @@ class Release(AnyRelease):
                 neighbors="documents with equally many tokens that differ only in known words; plain_ldp is for a word",
                 notes=(),
             )
-        settings = self.stated_settings(holds=token.holds)
-        values = self.stated_values(token)
         lines = ["No guarantee holds: " + " ".join(token.notes)]
         if token.holds:
-            lines = [*sentences(OF_DOCUMENTS, settings, values), *token.notes]
-        lines += sentences(OF_TOKENS, settings, values)
+            own = of_documents(mechanism, budget, policy, self.spans, self.duplicates, token)
+            lines = [*own, *token.notes]
+        lines += of_tokens(mechanism, budget, policy, self.spans)
         of_spans = () if self.spans is None else self.spans.disclosed()
-        copies = {
-            "same-noise": ("which documents are equal",),
-            "drop": ("that no two documents are equal, and that missing rows or ids were copies",),
-        }.get(self.duplicates, ())
+        copies = ("which documents are equal",) if self.duplicates == "same-noise" else ()
         of_texts = (*policy.disclosed(), *of_spans, *token.disclosed)
         return replace(
             token,
@@ -198,51 +189,6 @@ class Release(AnyRelease):
             notes=tuple(lines),
             per=budget.per,
         )
-
-    def stated_settings(self, *, holds: bool) -> dict[str, Sequence[str]]:
-        """Return the values of the settings that conditions of promises name; the mechanism's guarantee ``holds``."""
-        budget, policy, spans = self.budget, self.policy, self.spans
-        finders = () if spans is None else [name for name in spans.find if isinstance(name, str)]
-        return {
-            "guarantee": ("holds",) if holds else (),
-            "budget.per": (budget.per,),
-            "budget.allocation": (budget.allocation,),
-            "text": ("resample",) if _resampled(policy) else (),
-            "text.tokenizer": (policy.tokenizer,),
-            "text.stop_words": (policy.stop_words,),
-            "text.unknown_words": (policy.unknown_words,),
-            "spans": () if spans is None else ("found",),
-            "spans.find": tuple(finders),
-            "output.duplicates": (self.duplicates,),
-        }
-
-    def stated_values(self, token: Guarantee) -> dict[str, Callable[[], str]]:
-        """Return what computes each name in a promise of a release, whose words have the guarantee ``token``."""
-        mechanism, budget, policy = self.mechanism, self.budget, self.policy
-        spans, is_single = self.spans, budget.per == "token"
-        treatments = () if spans is None else spans.treatments
-
-        def unknown_bound() -> str:
-            public = public_weights(mechanism.space).astype("float64") / TOTAL
-            at_most = mechanism.unknown_bound_at_most
-            return rounded_up(mechanism.unknown_bound(budget.epsilon, public) if is_single else at_most(public))
-
-        return {
-            "epsilon_distance": lambda: times(budget.epsilon, "their distance"),
-            "nats": lambda: rounded_up(token.plain_ldp),
-            "metric": lambda: token.metric,
-            "distance": lambda: mechanism.distance,
-            "share": lambda: budget.share,
-            "shared_among": lambda: budget.shared_among,
-            "neighbors": lambda: _NEIGHBORS,
-            "each": lambda: budget.factors[0],
-            "largest": lambda: budget.factors[1],
-            "resampled": lambda: ", ".join(_resampled(policy)),
-            "but_capitals": lambda: " except by their capitals" if policy.case == "restore" else "",
-            "unknown_bound": unknown_bound,
-            "whatever_share": lambda: "" if is_single else ", whatever its share of the budget",
-            "hidden": lambda: " or ".join(words for how, words in _HIDDEN.items() if how in treatments),
-        }
 
     def at(self, epsilon: float) -> Self:
         chosen = None if self.risk is None or self.risk.epsilon != epsilon else self.risk
@@ -258,11 +204,14 @@ class Release(AnyRelease):
 
     def in_brief(self) -> str:
         budget = self.budget
-        at_most = times(budget.epsilon, "their distance")
+        at_most, adds_up = times(budget.epsilon, "their distance"), "The bounds of a document's words add up."
         if budget.per == "document":
             at_most = f"its share of epsilon {rounded_up(budget.epsilon)} times their distance"
-        values = {"nats": lambda: rounded_up(self.guarantee().plain_ldp), "at_most": lambda: at_most}
-        return "".join(sentences(IN_BRIEF, {"budget.per": (budget.per,)}, values))
+            adds_up = "A document's words share this epsilon."
+        return (
+            f"without the key, a reader can distinguish two originals of a word by at most {at_most}, and by no more "
+            f"than {rounded_up(self.guarantee().plain_ldp)} nats. {adds_up}"
+        )
 
     def law(self) -> str:
         lengths, retention = np.array(EXAMPLE_LENGTHS), self.mechanism.retention
@@ -277,14 +226,6 @@ class Release(AnyRelease):
         risks = [] if self.risk is None else [self.risk.sentence()]
         lists = [] if self.spans is None else [recognizer_of(name).said for name in self.spans.find]
         return [*risks, *filter(None, lists)]
-
-    def spending(self) -> dict[str, Any]:
-        """Return what an entry of a ledger says of this release: mechanism, space and budget."""
-        mechanism = self.mechanism
-        return {
-            "mechanism": mechanism.name, "space": mechanism.space.digest,
-            "budget": self.budget.as_dict(),
-        }  # fmt: skip
 
     def card(self) -> Card:
         """Return what decides the text, and what is in the clear, without ``guarantee``, which may take long."""
@@ -309,33 +250,19 @@ class Release(AnyRelease):
             ],
         )
 
-    def kernel(self, *, whole_corpus: bool = False) -> Kernel:
-        """Return the batch kernel. It holds the subkeys of this release, never the key itself.
-
-        Raises UserError if copies are to be dropped and the caller does not have the ``whole_corpus``.
-        """
+    def kernel(self) -> Kernel:
+        """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
         return Kernel(
             self.mechanism,
             self.budget,
             self.policy,
-            self.draw_key(whole_corpus=whole_corpus),
+            self.draw_key(),
             f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
             self.collocations,
             self.duplicates == "same-noise",
             self.spans,
             self.span_marks,
         )
-
-
-def _resampled(policy: TextPolicy) -> list[str]:
-    return [name for name in ROLE_NAMES[1:] if getattr(policy, name) == "resample"]
-
-
-_HIDDEN = {
-    "mask": "its kind",
-    "resample": "a word drawn from public counts",
-}
-"""What a span becomes that cannot be distinguished from others."""
 
 
 _NAMES = {

@@ -90,7 +90,7 @@ def evaluate_release(
     if passages and manifest is not None:
         reached("picking texts from a list")
         figures, more = _picked(matched, manifest, question)
-        stated = (note for note in manifest["guarantee_in_words"] if note in (NO_AUTHOR, OVERLAP.sentence))
+        stated = (note for note in manifest["guarantee_in_words"] if note in (NO_AUTHOR, OVERLAP))
         measures, notes = measures + figures, [*notes, *stated, *more]
     reader, unread = _reader(manifest, question, language)
     for model in question.classifiers() if tasks else ():
@@ -168,7 +168,7 @@ def _pairs(matched: Matched, manifest: Mapping[str, Any] | None, question: Quest
         return None
     if manifest["configuration"]["text"].get("tokenizer", "word") != "word":
         return None  # what a joined collocation became has no bounds in the text
-    kernel = spanned_release_of(manifest, question).kernel(whole_corpus=True)
+    kernel = spanned_release_of(manifest, question).kernel()
     pairs = pairs_of(kernel, matched.originals, matched.privates)
     pairs.check(kernel)
     return pairs

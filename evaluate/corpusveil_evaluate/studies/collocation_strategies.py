@@ -11,7 +11,6 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from corpusveil.budget import Budget
-from corpusveil.choices import STRATEGIES
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import SettingError
@@ -28,6 +27,13 @@ from corpusveil_evaluate.studies.task_figures import mode_scores, original_score
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 
 Strategy = Literal["s1", "s2", "s3", "s4"]
+STRATEGIES: Mapping[Strategy, Mapping[str, str]] = {
+    "s1": {"per": "document", "tokenizer": "word", "allocation": "word-share"},
+    "s2": {"per": "document", "tokenizer": "gst", "allocation": "word-share"},
+    "s3": {"per": "document", "tokenizer": "gst", "allocation": "uniform"},
+    "s4": {"per": "document", "tokenizer": "mst", "allocation": "uniform"},
+}
+"""The settings of each strategy."""
 GIVEN = "given vectors"
 CORPUS = "of the corpus"
 NEAREST = 5

@@ -88,8 +88,8 @@ def lease_of(output: str, sources: Sources) -> lease.Lease:
     missing = files.missing_folders(output)
     if files.is_local(output):
         disk.make_folder(output, private=is_private(sources))
-    taken = lease.hold(files.join(output, lease.FOLDER))
-    taken.made = (*missing, *taken.made)
+    taken = lease.hold(output)
+    taken.made = missing
     return taken
 
 

@@ -110,7 +110,7 @@ def test_judgements_are_joined_by_id(tmp_path: Path) -> None:
         ("c.tsv", b"1\tone\n2\t\xff\xfe\n", "line 2: not valid UTF-8"),
         ("c.tsv", b"1\tone\n1\ttwo\n", "an id occurs twice"),
         ("c.tsv", b"\n\n", "no passages"),
-        ("c.tsv.gz", b"1\tone\n" * 9, "is no gzip file"),
+        ("c.tsv.gz", b"1\tone\n" * 9, "this gzip file is damaged"),
         ("c.tsv.gz", gzip.compress(b"1\tone\n" * 100, mtime=0)[:-20], "middle of its compressed"),
         ("c.jsonl", b'{"id": "1", "text": "a"}\n{"id": "2"}\n', "row 2: has no column 'text'"),
         ("c.jsonl", b'{"id": "1", "text": "a"}\n{"id": "  ", "text": "a"}\n', "row 2: the id or the text is missing"),

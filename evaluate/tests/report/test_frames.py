@@ -1,4 +1,4 @@
-"""``cv.evaluate_release``: what is given away."""
+"""``cv.evaluate_release`` of frames and lists: what is given away."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ import pytest
 import corpusveil as cv
 from corpusveil_evaluate.report.beside_original import Asked
 from corpusveil_evaluate.settings import EvaluateSettings
-from tests.api.conftest import WORDS
+from tests.contracts.spaces import small_space, words_of
+
+WORDS = words_of(60)
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +25,12 @@ def reviews() -> dict[str, Any]:
     topics = [rng.randrange(2) for _ in range(120)]
     texts = [" ".join(rng.choices(WORDS[30 * topic : 30 * topic + 30], k=10)) for topic in topics]
     return {"id": [f"r{row}" for row in range(120)], "text": texts, "topic": [f"t{topic}" for topic in topics]}
+
+
+@pytest.fixture
+def release() -> cv.Release:
+    space = small_space(words=WORDS, counts=range(60, 0, -1))
+    return cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key(bytes(range(100, 132))))
 
 
 class TestEvaluateRelease:
