@@ -29,7 +29,6 @@ GONE: Mapping[str, str] = {
     "privatize --strategy": "give {budget.per} and {text.tokenizer}; a file has {budget.allocation}, too",
     "privatize --root": "a file for 'corpusveil run' has {corpus.root}",
     "count --hyphens": "a file for 'corpusveil run' has {collocations.hyphens}",
-    "mechanisms --space": "in Python, cv.mechanism(NAME, space) has .guarantee(epsilon) and .retention(epsilon)",
     "privatize --pad": "whole texts by passages ({store.path}, {budget.per} document) hide length by law",
     "privatize --length-epsilon": "whole texts by passages ({store.path}, {budget.per} document) hide length by law",
     "cv.EpsilonAtRisk": "cv.release(risk=0.5, key=key).risk says what a risk chose",
