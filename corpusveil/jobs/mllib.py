@@ -12,11 +12,11 @@ from corpusveil.collocations.artifact import make_once
 from corpusveil.collocations.training import TokenFiles, fields_of, find_tokens, refuse_changed, write_vectors
 from corpusveil.collocations.word2vec import Training, lines_of
 from corpusveil.errors import DataError, SettingError, UserError
+from corpusveil.jobs.java import failure
 from corpusveil.jobs.spark import spark_session
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.durable import mark_of
-from corpusveil.transforms.handshake import spark_failure
 
 _SENTENCE_TOKENS = 10_000
 """gensim's longest sentence; MLlib's own default would cut at 1,000."""
@@ -84,7 +84,7 @@ def _train(token_files: TokenFiles, output: str, training: Training, master: str
     except UserError:
         raise
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes, with text in it
-        raise spark_failure(error) from None
+        raise failure(error) from None
     rows.sort(key=lambda row: (-counts[row["word"]], row["word"]))
     vectors = Vectors(
         [row["word"] for row in rows],

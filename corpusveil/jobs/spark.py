@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,11 +15,9 @@ from corpusveil.jobs.java import (
     QUICK,
     ensure_java,
     failure,
-    refuse_unreachable,
     saying_when_it_waits,
 )
 from corpusveil.jobs.startup import ended_later
-from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions
 
 MOST_SPARK_TASKS = 8192
@@ -52,7 +50,6 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         )
     if active is not None:
         return active
-    refuse_unreachable(master)
     ensure_java()
     settings = {"spark.app.name": "corpusveil", "spark.ui.showConsoleProgress": "false"}
     if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
@@ -79,26 +76,12 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     return session
 
 
-def _master(master: str | None) -> str | None:
-    """Return the address of the master: as given, or that of ``spark-submit``."""
-    return _submitted().get("spark.master") if master is None and "PYSPARK_GATEWAY_PORT" in os.environ else master
-
-
 def _submitted() -> Any:
     """Return the settings that ``spark-submit`` was given, and those of the cluster's own files."""
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - as SparkSession's builder does; without it they are not read
     return SparkConf()
-
-
-def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Callable[[Iterable[Any]], None]:
-    def run(tasks: Iterable[Any]) -> None:
-        for task in tasks:
-            for name, number in (function(task) or {}).items():
-                accumulators[name].add(number)
-
-    return run
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,25 +98,22 @@ class Spark:
     workers: int | None = None
 
     def check(self) -> None:
-        """Raise UserError without PySpark, or without a Java where one is needed; WorkError if no master answers."""
+        """Raise UserError without PySpark, or without a Java where one is needed."""
         require_pyspark()
         if not (self.master or "").startswith("sc://"):
-            refuse_unreachable(_master(self.master))
             ensure_java()
 
     def slots(self) -> int:
         return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)
 
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of its measures. Raises WorkError when the job fails."""
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        """Run ``function`` on every task. Raises WorkError when the job fails."""
         session = spark_session(self.master, self.workers)
         slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
         context = session.sparkContext
         try:
-            accumulators = {name: context.accumulator(0) for name in NAMES}
-            checked = SameVersions.of(function)
             with saying_when_it_waits(context):
-                context.parallelize(list(tasks), slices).foreachPartition(_each(checked, accumulators))
+                context.parallelize(list(tasks), slices).foreach(SameVersions.of(function))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
@@ -142,4 +122,3 @@ class Spark:
             with contextlib.suppress(Exception):
                 context.cancelAllJobs()
             raise
-        return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -45,9 +45,10 @@ class Ledger:
     with ``over_cap="drop"``, a release of files leaves out the documents of such units instead. Raises UserError for a
     cap that is not above 0.
 
+    >>> import pyarrow
     >>> ledger = cv.Ledger("ledger", cap=500.0)
-    >>> unit = {"customer_id": ["c-7", "c-9"]}
-    >>> private = cv.privatize(texts, release, ids=["r-1", "r-2"], ledger=ledger, unit=unit)
+    >>> table = pyarrow.table({"customer_id": ["c-7", "c-9"], "text": texts})
+    >>> table = cv.privatize(table, release, ["r-1", "r-2"], keep="customer_id", ledger=ledger, unit="customer_id")
     >>> ledger.spent_on("c-7").most <= ledger.spent().most <= 500.0
     True
     """

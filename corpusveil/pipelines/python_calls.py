@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 import pyarrow as pa
 
@@ -39,11 +39,7 @@ from corpusveil.transforms.release.keyed_release import AnyRelease, require_rele
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, forecast
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.table import chunks_of, plain_texts
-
-Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
-"""The units of a ledger: a column or ``content``, several, or columns by name."""
-
+from corpusveil.transforms.table import Units, chunks_of, plain_texts
 
 T = TypeVar("T")
 _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")

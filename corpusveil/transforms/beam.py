@@ -32,6 +32,7 @@ from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, large_strings, not_copied
 from corpusveil.transforms.identities import checked_identities
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
+from corpusveil.transforms.table import Units
 
 MOST_ROWS = 4096
 MOST_CHARACTERS = 1 << 22
@@ -64,7 +65,7 @@ class PrivatizeDocuments(beam.PTransform):
         *,
         keep: Kept = (),
         ledger: Ledger | None = None,
-        unit: str | Sequence[str] | Mapping[str, str] | None = None,
+        unit: Units = None,
         corpus: str | None = None,
     ) -> None:
         super().__init__()

@@ -5,13 +5,12 @@ from __future__ import annotations
 import functools
 import hashlib
 import platform
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import metadata, resources
 from typing import Any
 
-from corpusveil.errors import GO_ON, WorkError, sentences_in
+from corpusveil.errors import WorkError
 
 PACKAGES = ("corpusveil", "numpy", "numba", "pyarrow", "isal", "orjson", "gensim")
 """The packages on which output bytes may depend."""
@@ -75,19 +74,3 @@ class SameVersions:
                 "same environment."
             )
         return self.function(task)
-
-
-def spark_failure(error: Exception) -> WorkError:
-    """Return why a Spark job failed: our own sentence if there is one, otherwise the names of Spark's errors.
-
-    Spark's own sentences may quote a document; the names of its errors do not.
-    """
-    text = str(error)
-    own, names = sentences_in(text), re.findall(r"\[([A-Z][A-Z_.]+)\]", text)
-    sentence = own[0] if own else f"{' '.join([type(error).__name__, *dict.fromkeys(names)])}."
-    if "PYTHON_VERSION_MISMATCH" in names or "Error from python worker" in text or "Cannot run program" in text:
-        sentence += (
-            f" Give every worker a Python {versions()['python']} with corpusveil, which PYSPARK_PYTHON or "
-            "spark.pyspark.python names."
-        )
-    return WorkError(f"The Spark job failed: {sentence} {GO_ON}")

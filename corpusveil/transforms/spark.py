@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -26,7 +26,7 @@ from corpusveil.storage.values import not_kept
 from corpusveil.transforms.frames import Kept, not_copied, place_of, stays_of
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
-from corpusveil.transforms.table import of_columns, plain_texts, privatized_parts
+from corpusveil.transforms.table import Units, of_columns, plain_texts, privatized_parts
 
 OF_IDS = ("string", "tinyint", "smallint", "int", "bigint")
 """The types of ids."""
@@ -45,7 +45,7 @@ def privatize_frame(
     *,
     keep: Kept = (),
     ledger: Ledger | None = None,
-    unit: str | Sequence[str] | Mapping[str, str] | None = None,
+    unit: Units = None,
     corpus: str | None = None,
 ) -> Any:
     """Privatize the string column ``text`` of a DataFrame; its type and nullability stay.

@@ -32,7 +32,6 @@ from corpusveil.transforms.frames import (
 )
 from corpusveil.transforms.identities import (
     Ids,
-    column_values,
     identities_of,
     identities_of_documents,
     repeated,
@@ -46,8 +45,8 @@ COMBINED_BYTES = 1 << 30
 """Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
 
-UnitValues: TypeAlias = str | Sequence[str] | Mapping[str, Any]
-"""The units of a ledger: the name of a column or ``content``, several, or columns or values by name."""
+Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
+"""The units of a ledger: a column or ``content``, several, or columns by name."""
 
 
 def privatize(
@@ -58,7 +57,7 @@ def privatize(
     *,
     keep: Kept = (),
     ledger: Ledger | None = None,
-    unit: UnitValues | None = None,
+    unit: Units = None,
     corpus: str | None = None,
 ) -> T:
     """Privatize texts, and return them as the type that was given.
@@ -75,8 +74,8 @@ def privatize(
     text stays missing.
 
     A ``ledger`` records the spending of privacy units before anything is drawn; equal noise is spent once. ``unit``
-    names their column, or several, or ``"content"`` for the text itself; ``{"customer_id": column}`` names the unit,
-    too, and may give values, one per text. ``corpus`` is a name space for values that are unique in one data set only.
+    names their column, or several, or ``"content"`` for the text itself; ``{"customer_id": column}`` also names it.
+    ``corpus`` is a name space for values that are unique in one data set only.
 
     Raises UserError for texts of another type, a missing or unsuitable column, missing ids, and if a unit would exceed
     the cap (then the ledger is unchanged).
@@ -88,11 +87,9 @@ def privatize(
     if corpus is not None and ledger is None:
         raise SettingError(f"corpus = {corpus!r} names a data set in a ledger, and no ledger is given; add ledger=.")
     frame = frame_of(texts, text, keep)
-    for what, column in {"ids": ids, **(unit if isinstance(unit, Mapping) else {})}.items():
-        _require_order(texts, column, what)
-    names, values = _units(unit, frame)
+    _require_order(texts, ids)
     require_release(release)
-    private: T = _privatized(frame, release, ids, text, require_ledger(ledger, names, corpus), values)
+    private: T = _privatized(frame, release, ids, text, require_ledger(ledger, unit, corpus))
     return private
 
 
@@ -126,14 +123,13 @@ def _privatized(
     ids: Ids | None,
     text: str,
     spending: Spending | None,
-    values: Mapping[str, pa.Array],
 ) -> Any:
     kernel = release.kernel()
     if chunks := chunks_of(frame.texts):
         release.refuse(plain_texts(chunks[0], text))
 
     units = () if spending is None else spending.columns
-    documents = documents_in(frame, ids, text, units, values)
+    documents = documents_in(frame, ids, text, units)
     if said := repeated([identity for part in documents for identity in part.identities]):
         warnings.warn(f"ids: {said}", stacklevel=4)
     if spending is not None:
@@ -151,25 +147,12 @@ def _privatized(
     return frame.back(parts)
 
 
-def documents_in(
-    frame: Frame, ids: Ids | None, text: str, units: Sequence[str], values: Mapping[str, Any]
-) -> list[Documents]:
-    """Return the documents of a frame, as many parts as its texts have chunks.
-
-    Units are columns of the frame, or the ``values`` that the caller gave instead.
-    """
-
-    def column(name: str) -> Any:
-        if name in values:
-            return values[name]
-        if frame.column is None:
-            raise DataError(
-                f"unit {name}: these texts have no columns; give a value for each text, as in unit={{{name!r}: [...]}}."
-            )
-        return frame.column(name)
-
+def documents_in(frame: Frame, ids: Ids | None, text: str, units: Sequence[str]) -> list[Documents]:
+    """Return the documents of a frame, as many parts as its texts have chunks; units are columns."""
+    if frame.column is None and units:
+        raise DataError(f"unit {units[0]}: these texts have no columns; give a table that has this one.")
     identities = identities_of_documents(ids, len(frame), frame.column)
-    of_units = {name: column(name) for name in units}
+    of_units = {} if frame.column is None else {name: frame.column(name) for name in units}
     whole = Documents(frame.texts, identities, text, of_units, range(len(frame)), "the texts")
     made, first = list[Documents](), 0
     for chunk in chunks_of(frame.texts):
@@ -179,26 +162,14 @@ def documents_in(
     return made
 
 
-def _require_order(texts: Any, column: Any, what: str) -> None:
-    """Raise UserError for a pandas column that has another index than the texts, which could mix up rows."""
-    index: Any = getattr(column, "index", None)
+def _require_order(texts: Any, ids: Any) -> None:
+    """Raise UserError for ids of pandas that have another index than the texts, which could mix up rows."""
+    index: Any = getattr(ids, "index", None)
     own: Any = getattr(texts, "index", None)
     if hasattr(index, "equals") and hasattr(own, "equals") and not index.equals(own):
         raise SettingError(
-            f"{what}: the index is another one than that of the texts; if the rows are in one order, give a list."
+            "ids: the index is another one than that of the texts; if the rows are in one order, give a list."
         )
-
-
-def _units(given: UnitValues | None, frame: Frame) -> tuple[Any, dict[str, Any]]:
-    """Return units as names and columns, and the values that the caller gave for some instead of a column."""
-    if not isinstance(given, Mapping):
-        return given, {}
-    values = {name: column_values(value, f"unit {name}") for name, value in given.items() if not isinstance(value, str)}
-    for name, value in values.items():
-        if len(value) != len(frame):
-            raise SettingError(f"unit {name}: {len(value):,} values for {len(frame):,} texts; give one for each text.")
-    names = {name: name if name in values else column for name, column in given.items()}
-    return names, values
 
 
 def privatized_parts(kernel: Transform, documents: Documents, kind: pa.DataType) -> list[pa.Array]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -197,3 +198,34 @@ class TestWhatIsPrinted:
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
+
+
+HELP = """
+import sys, corpusveil
+assert not [name for name in sys.modules if name.startswith("corpusveil.")]
+from corpusveil.cli.main import COMMANDS, run
+for words in (["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)):
+    assert run(words) == 0
+print("LOADED", *sys.modules)
+"""
+
+
+def test_the_package_alone_and_help_load_no_library_that_they_do_not_show() -> None:
+    """The control: a command that does something loads them."""
+    slow = {
+        "numpy",
+        "scipy",
+        "pandas",
+        "pyarrow",
+        "numba",
+        "pyspark",
+        "apache_beam",
+        "gensim",
+        "rich",
+        "asyncio",
+        "ssl",
+    }
+    call = [sys.executable, "-c", HELP]
+    for more, loaded in (("", set[str]()), ("run(['mechanisms'])\nprint('LOADED', *sys.modules)", {"numpy", "numba"})):
+        done = subprocess.run([*call[:-1], HELP + more], capture_output=True, text=True, check=True)
+        assert loaded <= slow & set(done.stdout.rpartition("LOADED ")[2].split()) <= (slow if loaded else set())

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -205,7 +206,8 @@ def test_fingerprints_say_nothing_without_the_secret(store: EntryStore, tmp_path
 def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) -> None:
     space, url = make_space(tmp_path / "space"), tmp_path / "ledger"
     text = f"{WORDS[1]} {WORDS[2]}"
-    cv.privatize([text], release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=80), unit={"a": [1]})
+    table = pa.table({"text": [text], "a": [1], "b": [1]})
+    cv.privatize(table, release_of(space), ids=[1], ledger=cv.Ledger(str(url), cap=80), unit="a")
     if change == "renamed":
         entry = next((url / "entries").glob("*.parquet"))
         entry.rename(entry.with_name(f"{entry.stem} (1).parquet"))
@@ -213,6 +215,6 @@ def test_a_renamed_entry_and_other_units_stop_runs(tmp_path: Path, change: str) 
         (url / "ledger.json").write_text((url / "ledger.json").read_text().replace('"a"', '"b"'))
     with refused("damaged-artifact"):
         cv.privatize(
-            [text], release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=80),
-            unit={"a" if change == "renamed" else "b": [1]},
+            table, release_of(space, 1.0, 1), ids=[1], ledger=cv.Ledger(str(url), cap=80),
+            unit="a" if change == "renamed" else "b",
         )  # fmt: skip
