@@ -43,9 +43,7 @@ def _hidden(path: str, *, private: bool) -> Iterator[tuple[IO[bytes], str]]:
     for _ in range(_ATTEMPTS):
         make_folder(folder, private=private)
         try:
-            descriptor = os.open(
-                hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, PRIVATE_MODE if private else _PUBLIC_MODE
-            )
+            descriptor = os.open(hidden, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
         except FileNotFoundError:
             continue
         except PermissionError:

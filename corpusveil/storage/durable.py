@@ -237,6 +237,10 @@ class Stage(Work[D]):
             return None
 
     def is_mine(self, record: D, task: Any) -> bool:
+        made: str | list[str] = getattr(record, "made", [])
+        for url in [made] if isinstance(made, str) else made:  # the next stage reads it
+            if not files.lies_in(url, posixpath.dirname(self.work)):
+                return False
         return (record.mark, record.input) == (self.mark, self.fingerprint(task))
 
     def do(self, task: Any) -> D:

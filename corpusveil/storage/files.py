@@ -84,6 +84,12 @@ def join(url: str, *parts: str) -> str:
     return "/".join([url.rstrip("/") or "/", *(part.strip("/") for part in parts)])
 
 
+def lies_in(url: str, folder: str) -> bool:
+    """Say whether an address is below a folder, and no part of it leads up again."""
+    below = url.removeprefix(folder.rstrip("/") + "/")
+    return below != url and ".." not in below.split("/")
+
+
 def info(url: str) -> dict[str, Any] | None:
     """Return what the file system says about ``url`` (``type``, ``size``), None when nothing is there.
 
