@@ -15,6 +15,7 @@ from __future__ import annotations
 import abc
 import hashlib
 import json
+import posixpath
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
