@@ -17,7 +17,6 @@ import hashlib
 import json
 import posixpath
 import re
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -29,7 +28,6 @@ from corpusveil.errors import (
     BadShardsError,
     CorpusveilError,
     DataError,
-    SettingError,
     UserError,
     WorkError,
     of_code,
@@ -204,7 +202,6 @@ class Done(Record):
 
     mark: str
     input: str
-    seconds: float = 0.0
 
 
 D = TypeVar("D", bound=Done)
@@ -222,7 +219,7 @@ class Stage(Work[D]):
 
     @abc.abstractmethod
     def make(self, task: Any) -> dict[str, Any]:
-        """Do one task; return the fields of its record other than mark, input and seconds."""
+        """Do one task; return the fields of its record other than mark and input."""
 
     def fingerprint(self, task: Any) -> str:  # noqa: ARG002 - not every task has an input of its own
         """Return a fingerprint that shows whether the input of a task changed."""
@@ -242,19 +239,14 @@ class Stage(Work[D]):
 
     def is_mine(self, record: D, task: Any) -> bool:
         made: str | list[str] = getattr(record, "made", [])
-        for url in [made] if isinstance(made, str) else made:
+        for url in [made] if isinstance(made, str) else made:  # the next stage reads it
             if not files.lies_in(url, posixpath.dirname(self.work)):
-                where = self.address(self.folder, task.record_name)
-                raise SettingError(
-                    f"{where}: this record names a file that does not belong to this work; remove the work folder."
-                )
+                return False
         return (record.mark, record.input) == (self.mark, self.fingerprint(task))
 
     def do(self, task: Any) -> D:
-        began, before = time.monotonic(), self.fingerprint(task)
-        made = self.make(task)
         kind: Any = self.kind
-        record: D = kind(mark=self.mark, input=before, seconds=round(time.monotonic() - began, 3), **made)
+        record: D = kind(mark=self.mark, input=self.fingerprint(task), **self.make(task))
         return record
 
 
