@@ -44,7 +44,7 @@ test: setup ## all tests of the package, the quick ones of evaluate/, and lint a
 docs: setup ## build the documentation into build/site, strictly, and run its notebooks; offline once its tools are there
 	@sh scripts/group.sh docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
-	$(BIN)/python -m pytest -q -m site tests/test_site.py tests/test_notebooks.py
+	$(BIN)/python -m pytest -q -m site tests/test_site.py
 
 nightly: setup ## the rest of the cross products of which make test runs a part; half an hour
 	$(PARALLEL) -m "nightly and not stores"

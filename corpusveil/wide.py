@@ -1,7 +1,7 @@
 """Sixteen and 64 bytes at a time, in compiled loops: unaligned loads and stores, which numba has no words for.
 
 None of them looks at the size of the array: the caller knows that the bytes are there. Only under
-``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/text/test_bounds.py).
+``NUMBA_BOUNDSCHECK=1``, as numba's own loops do, they raise `IndexError` instead (tests/test_compiled.py).
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from typing import Any
 import pytest
 
 import corpusveil
-from scripts import bill_of_materials, readme_output
-from tests.test_first_hour import assert_replaced, run_commands, shell_commands
+from scripts import bill_of_materials
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -203,21 +202,3 @@ class TestARelease:
                 assert done.returncode == 0, (ending, command, done.stderr)
                 assert str(ROOT) not in done.stdout + done.stderr, (ending, command)
             assert (home / "demo-output" / "index.html").exists(), ending
-
-    def test_leads_from_the_readme_s_first_commands_to_private_text(
-        self, built: Path, python: Path, tmp_path: Path
-    ) -> None:
-        """With the extras of the README's line, without a Spark, a Beam or pandas; lines are copied as they stand."""
-        extras = re.findall(r"^pip install 'corpusveil\[en,(\w+)\]'", (ROOT / "README.md").read_text(), re.MULTILINE)
-        (wheel,) = built.glob("corpusveil/*.whl")
-        install(python, f"{wheel}[{extras[0]}]")
-        said = run_commands(shell_commands("README.md"), tmp_path, str(python.parent))
-        assert_replaced(said, tmp_path)
-        program = readme_output.example((ROOT / "README.md").read_text())
-        done = subprocess.run(
-            [python, "-c", program], cwd=tmp_path, env={"HOME": str(tmp_path)}, capture_output=True, text=True,
-            check=False,
-        )  # fmt: skip
-        assert done.returncode == 0, done.stderr
-        (private,) = done.stdout.splitlines()
-        assert not re.search("Sarah|Lee", private)

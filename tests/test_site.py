@@ -1,18 +1,25 @@
-"""The documentation as a site: ``make docs`` builds it, strictly, and it fetches nothing. Run by ``-m site``."""
+"""The documentation: pages that are linked, notebooks and definitions that work, and a site that fetches nothing."""
 
 from __future__ import annotations
 
+import ast
+import configparser
+import json
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import kubernetes_validate
 import pytest
 import yaml
+from croniter import croniter
 
 from corpusveil.cli import main
 from scripts import llms_txt
+from tests.engines.corpora import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(path.name for path in (ROOT / "docs").glob("*.md"))
@@ -131,3 +138,61 @@ def test_the_site_is_built_strictly_and_fetches_nothing(tmp_path: Path) -> None:
     reference = (tmp_path / "site" / "api.html").read_text()
     for name in ("corpusveil.transforms.table.privatize", "corpusveil.mechanisms.ring_geometric.RingGeometric"):
         assert f'id="{name}"' in reference
+
+
+PAGE = Path(__file__).parents[1] / "docs/schedules.md"
+
+
+def blocks(kind: str) -> list[str]:
+    text = PAGE.read_text().partition("## Deployments")[2]
+    return re.findall(rf"```{kind}\n(.*?)```", text, re.DOTALL)
+
+
+def test_each_definition_is_read_and_starts_the_schedule() -> None:
+    (cron,), (python,), (manifest,), units = (blocks(kind) for kind in ("cron", "python", "yaml", "ini"))
+    assert croniter.is_valid(" ".join(cron.split()[:5]))
+    job = yaml.safe_load(manifest)
+    kubernetes_validate.validate(job, "1.31", strict=True)
+    (container,) = job["spec"]["jobTemplate"]["spec"]["template"]["spec"]["containers"]
+    assert container["command"][:2] == ["corpusveil", "schedule"]
+    ast.parse(python)
+    parsed = configparser.ConfigParser()
+    for unit in units:
+        parsed.read_string(unit)
+    assert set(parsed.sections()) == {"Service", "Timer", "Install"}
+    for text in (cron, python, parsed["Service"]["ExecStart"]):
+        assert "corpusveil schedule /srv/veil/release.toml" in text
+
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "docs/notebooks").glob("*.ipynb"))
+NAMES = [path.stem for path in NOTEBOOKS]
+
+
+def _outputs(notebook: dict[str, Any]) -> list[dict[str, Any]]:
+    return [output for cell in notebook["cells"] for output in cell.get("outputs", ())]
+
+
+def _pictures(notebook: dict[str, Any]) -> int:
+    return sum("image/png" in output.get("data", {}) for output in _outputs(notebook))
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+def test_a_notebook_is_stored_with_its_outputs(path: Path) -> None:
+    """In the order of its cells, with a picture, without an error and without a path of the machine that ran it."""
+    notebook = json.loads(path.read_text())
+    code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
+    assert _pictures(notebook) >= 1
+    assert not [output for output in _outputs(notebook) if output["output_type"] == "error"]
+    assert not any(place in path.read_text() for place in ("/home/", "/work/", "/root/", "/tmp/", "/Users/"))
+
+
+@pytest.mark.site
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=NAMES)
+def test_a_notebook_runs(path: Path, tmp_path: Path) -> None:
+    """By Jupyter, from an empty folder: it shows as many pictures as are stored."""
+    nbclient, nbformat = pytest.importorskip("nbclient"), pytest.importorskip("nbformat")
+    notebook = nbformat.read(path, as_version=4)
+    stored = _pictures(notebook)
+    nbclient.NotebookClient(notebook, timeout=HANG_SECONDS, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    assert _pictures(notebook) == stored

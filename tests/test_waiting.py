@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from corpusveil import waiting
+from corpusveil.cli.progress import Terminal
+from corpusveil.storage.records import Beat, Records
+from corpusveil.storage.tasks import ShardTask
 
 
 class Screen(io.StringIO):
@@ -31,40 +36,29 @@ def _soon(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     waiting._manner.reset(token)
 
 
-def said(monkeypatch: pytest.MonkeyPatch, manner: waiting.ProgressStyle | None, *, terminal: bool) -> str:
+def said(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> str:
     """Return what is written while a piece of work with a step lasts, which ends once that is written."""
     shown = Screen(terminal=terminal)
     monkeypatch.setattr(sys, "stderr", shown)
-    if manner is not None:
-        waiting.choose(manner)
     with waiting.waiting("choosing"), waiting.waiting("an inner step"):
         waiting.reached("epsilon 1", 0.25)
-        if terminal and manner is None:
+        if terminal:
             while "epsilon 1" not in shown.getvalue():
                 pass
     return shown.getvalue()
 
 
 def test_a_library_call_speaks_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "choosing: epsilon 1" in said(monkeypatch, None, terminal=True)
-    assert not said(monkeypatch, None, terminal=False)
+    assert "choosing: epsilon 1" in said(monkeypatch, terminal=True)
+    assert not said(monkeypatch, terminal=False)
 
 
-def test_a_command_speaks_as_it_was_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert said(monkeypatch, "none", terminal=True) == ""
-    for manner in ("auto", "lines"):
-        monkeypatch.setattr(waiting, "unless_done_in", lambda _, act: _At(act))
-        assert said(monkeypatch, manner, terminal=False) == "choosing …\n"  # type: ignore[arg-type]
-
-
-class _At:
-    """Calls at once what would be called later."""
-
-    def __init__(self, act: object) -> None:
-        self.act = act
-
-    def __enter__(self) -> None:
-        self.act()  # type: ignore[operator]
-
-    def __exit__(self, *_: object) -> None:
-        pass
+def test_progress_says_how_much_and_no_share_of_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How many words changed, or are unknown, is private; standard error of a scheduled run is somebody's log."""
+    records = Records(str(tmp_path))
+    task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
+    with Terminal("lines").shards(records, [task], "privatizing shards"):
+        records.write(f"progress/{task.record_name}", Beat(tokens=100))
+    err = capsys.readouterr().err
+    assert "0 of 1, 100 tokens" in err
+    assert not re.search("%|changed|known", err)

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, ClassVar, assert_type
 
 import pandas as pd
-import polars as pl
 import pytest
 
 import corpusveil as cv
@@ -74,16 +73,6 @@ class TestFramesEverywhere:
     ROWS: ClassVar[dict[str, list[Any]]] = {
         "name": [None, "Zelda"], "body": [None, "Zelda sees the river, which is cold and long in winter."]
     }  # fmt: skip
-
-    def test_a_preview_of_a_frame_or_a_column_shows_its_texts(self) -> None:
-        for given, column in ((pd.DataFrame(self.ROWS), "body"), (pl.DataFrame(self.ROWS), "body"),
-                              (pd.Series(self.ROWS["body"]), "text"), (self.ROWS["body"], "text")):  # fmt: skip
-            made = cv.preview(given, text=column, epsilon=1.0)
-            assert made.before == self.ROWS["body"][1:], type(given)
-        with refused("unsuitable-data", "no text"):
-            cv.preview([None, " "], epsilon=1.0)
-        with refused("wrong-setting"):
-            cv.preview("a single text", epsilon=1.0)
 
     def test_both_units_are_shown_in_a_notebook(self) -> None:
         """What words and passages are is what releases of these names write; markup of a text stays text."""

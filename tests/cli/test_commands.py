@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import stat
+import subprocess
 import sys
 from pathlib import Path
 
@@ -13,7 +14,6 @@ import typer
 import corpusveil
 from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
-from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     Ground,
     manifest,
@@ -58,22 +58,6 @@ def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp
     for duplicates in ("independent", "same-noise"):
         words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
         assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
-
-
-class TestMechanisms:
-    @pytest.mark.parametrize("epsilons", [(), (0.5, 7.0)], ids=str)
-    def test_say_at_which_epsilon_a_guarantee_is(self, tmp_path: Path, epsilons: tuple[float, ...]) -> None:
-        """At those that are named, else at 1: it was that of the table's last one, 50, which the page did not say."""
-        options = [word for epsilon in epsilons for word in ("--epsilon", str(epsilon))]
-        space = small_space(20).save(str(tmp_path / "space"))
-        text = succeeds("mechanisms", "tem", "--space", tmp_path / "space", *options).out
-        mechanism = corpusveil.mechanism("tem", space)
-        parts = text.split("\nguarantee at epsilon ")[1:]
-        assert [part.partition(":")[0] for part in parts] == [f"{epsilon:g}" for epsilon in epsilons or (1.0,)]
-        for part, epsilon in zip(parts, epsilons or (1.0,), strict=True):
-            guarantee, words = mechanism.guarantee(epsilon), " ".join(part.split())
-            assert f"epsilon {epsilon:g} a token distance {guarantee.metric}" in words
-            assert all(line in words for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
 
 
 class TestKey:
@@ -197,3 +181,34 @@ class TestWhatIsPrinted:
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
+
+
+HELP = """
+import sys, corpusveil
+assert not [name for name in sys.modules if name.startswith("corpusveil.")]
+from corpusveil.cli.main import COMMANDS, run
+for words in (["--help"], ["--version"], *([name, "--help"] for name in COMMANDS)):
+    assert run(words) == 0
+print("LOADED", *sys.modules)
+"""
+
+
+def test_the_package_alone_and_help_load_no_library_that_they_do_not_show() -> None:
+    """The control: a command that does something loads them."""
+    slow = {
+        "numpy",
+        "scipy",
+        "pandas",
+        "pyarrow",
+        "numba",
+        "pyspark",
+        "apache_beam",
+        "gensim",
+        "rich",
+        "asyncio",
+        "ssl",
+    }
+    call = [sys.executable, "-c", HELP]
+    for more, loaded in (("", set[str]()), ("run(['mechanisms'])\nprint('LOADED', *sys.modules)", {"numpy", "numba"})):
+        done = subprocess.run([*call[:-1], HELP + more], capture_output=True, text=True, check=True)
+        assert loaded <= slow & set(done.stdout.rpartition("LOADED ")[2].split()) <= (slow if loaded else set())

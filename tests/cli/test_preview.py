@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
-from corpusveil.pipelines.preview import PRIVATE
 from tests.calls import QUIET, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, read_shard, release_files, write_shard
 
@@ -30,17 +29,6 @@ def call(ground: Path, *more: str) -> list[str]:
 def of(name: str, told: str) -> list[str]:
     """Return the texts of a name, in their order."""
     return [line.strip().removeprefix(name).strip() for line in told.splitlines() if line.strip().startswith(name)]
-
-
-def test_five_texts_are_shown_at_each_epsilon(ground: Path) -> None:
-    """The first texts, in their order; each drawn."""
-    out = succeeds(*call(ground, "--epsilon", "0.5", "--epsilon", "3")).out
-    assert out.splitlines()[0] == PRIVATE
-    assert [*map(of, [f"text {number}" for number in range(1, 6)], [out] * 5)] == [
-        [" ".join(WORDS[row : row + 9])] for row in range(5)
-    ]
-    assert of("epsilon 0.5  ", out) != of("epsilon 0.5  ", succeeds(*call(ground, "--epsilon", "0.5")).out), "anew"
-    assert of("epsilon 0.5  ", out) != of("epsilon 3", out)[-5:]
 
 
 def test_nothing_is_written(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

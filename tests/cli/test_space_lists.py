@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-import pytest
 
 import corpusveil as cv
 from tests.calls import QUIET, fails, refused, succeeds
@@ -20,16 +19,6 @@ def vectors(folder: Path, number: int, words: list[str]) -> str:
         "".join(f"{word} {' '.join(f'{x:.5f}' for x in row)}\n" for word, row in zip(words, random, strict=True))
     )
     return str(path)
-
-
-@pytest.mark.parametrize("how", ["bar", "lines", "none"])
-def test_a_name_may_hold_any_character(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
-    """Braces and brackets in a file's name are shown as they are, in every manner; none shows nothing."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("corpusveil.waiting.PATIENCE", 0.0)
-    Path(vectors(tmp_path, 0, WORDS[:400])).rename("{E}[bold].txt")
-    said = succeeds("space", "--vectors", "{E}[bold].txt", "--output", "space", "--progress", how).err
-    assert ("[bold].txt" in said) == (how != "none")
 
 
 class TestVocabulary:

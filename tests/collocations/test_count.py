@@ -16,12 +16,11 @@ import pytest
 from corpusveil.collocations import count, counting_stages, ngrams
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.errors import (
-    WorkError,
-)
+from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
+from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, refused
 from tests.collocations.corpora import Made, kept, make, write
 from tests.engines.corpora import ROOT, release_files, write_shard
@@ -123,6 +122,22 @@ class TestInterrupted:
         write(source, other, 3)
         count_corpus([str(source)], str(tmp_path / "out"), Local())
         assert table(tmp_path / "out") == sorted(kept(other.counts, 5))
+
+
+class TestPieces:
+    """A large shard is counted in row ranges; what that gives is what counting it whole gives, to the byte."""
+
+    def test_of_any_split_are_equal(self, tmp_path: Path) -> None:
+        """Also of a run that was stopped after its first stage and is run again in other pieces."""
+        made = make(600, 11, sentences=3)
+        made.documents *= 34  # two and a half times BLOCK_ROWS
+        source, whole = [str(write(tmp_path / "in", made, 1))], tmp_path / "whole"
+        count_corpus(source, str(whole), Local())
+        with pytest.raises(WorkError):
+            count_corpus(source, str(tmp_path / "stopped"), Halting(99), rows_per_task=BLOCK_ROWS)
+        for name, blocks in (("stopped", 2), ("fresh", 1)):
+            count_corpus(source, str(tmp_path / name), Local(), rows_per_task=blocks * BLOCK_ROWS)
+            assert release_files(tmp_path / name) == release_files(whole)
 
 
 class Watching(Local):

@@ -156,22 +156,6 @@ class TestOneColumnChanges:
 
 
 class TestIsRefused:
-    def test_before_anything_runs(self, spark: Any, release: cv.Release) -> None:
-        """A wrong column is one sentence that names it, with the types Spark shows."""
-        frame = spark.createDataFrame([], SCHEMA)
-        for arguments, refusal in (
-            ({}, ("wrong-setting", "id=")),
-            ({"id": "key"}, ("unsuitable-data", "key")),
-            ({"id": "id", "text": "Review"}, ("unsuitable-data", "Review")),
-            ({"id": "id", "text": "small"}, ("unsuitable-data", "small", "tinyint")),
-            ({"id": "nested"}, ("unsuitable-data", "nested", "struct")),
-        ):
-            with refused(*refusal):
-                privatize_frame(frame, release, **arguments)
-        for others, name in (("'b' AS text", "text"), ("2 AS id", "id")):
-            with refused("unsuitable-data", name):
-                privatize_frame(spark.sql(f"SELECT 1 AS id, 'a' AS text, {others}"), release, id="id")
-
     def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
         """The worker's sentence reaches the caller on a line of its own, and no document's text comes with it."""
         from pyspark.errors import PythonException

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
-import socket
-import struct
-import subprocess
-import sys
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -21,53 +15,6 @@ from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, versions
 from tests.calls import refused
-from tests.engines import loaded
-from tests.engines.corpora import HANG_SECONDS, ROOT
-
-linux = pytest.mark.skipif(sys.platform != "linux", reason="workers are forked on Linux alone")
-
-
-FORKED = f"""
-import json, os
-from corpusveil.jobs.local import Local
-from {loaded.__name__} import SETTING, tell
-for os.environ[SETTING] in "01":
-    engine = Local(2)
-    print(json.dumps(engine.run(tell, [1, 2])))
-    engine.close()
-"""
-
-
-@linux
-def test_local_workers_are_forked_with_everything_loaded() -> None:
-    """And they get the environment of their run, though the process that they are forked from is older."""
-    once = {**os.environ, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", FORKED], cwd=ROOT, env=once, capture_output=True, text=True, check=True
-    )
-    expected = {"ready": 2, "forked": 2}
-    counts = [json.loads(line) for line in done.stdout.splitlines()]
-    assert counts == [{**expected, "setting": 0}, {**expected, "setting": 2}]
-
-
-@linux
-def test_the_daemon_of_spark_forks_workers_that_have_loaded_machine_code() -> None:
-    """And says nothing but its port on standard output, where Spark reads it."""
-    daemon = subprocess.Popen(
-        [sys.executable, "-m", "corpusveil.jobs.preload", "pyspark.worker"],
-        cwd=ROOT, env={**os.environ, "PYTHON_WORKER_FACTORY_SECRET": "x"},
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-    )  # fmt: skip
-    assert daemon.stdin
-    assert daemon.stdout
-    try:
-        (port,) = struct.unpack("!i", daemon.stdout.read(4))
-        with socket.create_connection(("127.0.0.1", port)) as asked:
-            (worker,) = struct.unpack("!i", asked.recv(4, socket.MSG_WAITALL))
-            assert "llvmlite" in Path(f"/proc/{worker}/maps").read_text()
-    finally:
-        daemon.stdin.close()
-        daemon.wait(HANG_SECONDS)
 
 
 def touch(path: str) -> None:

@@ -98,17 +98,6 @@ class TestTheMachinesOwnJava:
         assert os.environ["JAVA_HOME"].endswith("java 11")
 
 
-def test_the_script_hands_every_other_argument_on_and_nobody_else_can_change_it(tmp_path: Path) -> None:
-    echo = tmp_path / "it's an echo"
-    echo.write_text("#!/bin/sh\nprintf '%s\\n' \"$@\"\n")
-    echo.chmod(0o755)
-    home = java._home(echo)
-    arguments = ["-cp", "a b/*", "", "--add-modules=jdk.incubator.vector", "it's $HOME", "-Dx=y"]
-    out = subprocess.run([home / "bin" / "java", *arguments], capture_output=True, text=True, check=True).stdout
-    assert out.split("\n")[:-1] == ["-cp", "a b/*", "", "it's $HOME", "-Dx=y"]
-    assert home.stat().st_mode & 0o077 == 0
-
-
 @needs_wheel
 def test_the_extras_java_is_found_by_sparks_own_scripts() -> None:
     import pyspark

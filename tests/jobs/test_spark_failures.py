@@ -5,26 +5,13 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import psutil
 import pytest
 
 from corpusveil.jobs import java, submit
 from corpusveil.jobs.spark import REDACTION
-from tests.engines.corpora import COMMAND, HANG_SECONDS, ROOT, Ground, environment, rows, write_corpus
-from tests.engines.processes import Cluster, finished, wait_until
-
-
-def begin(ground: Ground, folder: Path, log: Path, *more: str, **variables: str) -> subprocess.Popen[bytes]:
-    source = write_corpus(folder / "in", [rows(5, 1)])
-    arguments = [*COMMAND, *ground.arguments(source, folder / "out", "--engine", "spark", *more)]
-    arguments[arguments.index("--progress") + 1] = "none"
-    with log.open("wb") as said:
-        return subprocess.Popen(
-            [str(word) for word in arguments], env={**environment(folder), **variables}, stderr=said,
-            stdout=subprocess.DEVNULL, start_new_session=True,
-        )  # fmt: skip
+from tests.engines.corpora import HANG_SECONDS, ROOT
 
 
 def test_a_session_that_does_not_start_names_the_cause_and_what_to_do() -> None:
@@ -81,24 +68,3 @@ def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
     sentence = str(java.failure(error))
     assert said in sentence
     assert "private" not in sentence
-
-
-@pytest.mark.spark
-@pytest.mark.slow
-class TestARun:
-    @pytest.mark.nightly
-    def test_waits_for_executors_aloud_and_says_that_its_java_was_killed(self, ground: Ground, tmp_path: Path) -> None:
-        log = tmp_path / "log"
-        settings = {"executor.memory": "20g", "driver.host": "127.0.0.1", "driver.bindAddress": "127.0.0.1"}
-        given = " ".join(f"--conf spark.{name}={value}" for name, value in settings.items())
-        made = Cluster(tmp_path)
-        try:
-            made.start()
-            run = begin(ground, tmp_path, log, "--master", made.url, PYSPARK_SUBMIT_ARGS=f"{given} pyspark-shell")
-            wait_until(lambda: f"waiting for executors: {made.url} " in log.read_text(), every=0.1)
-            for child in psutil.Process(run.pid).children(recursive=True):
-                child.kill()
-            assert finished(run) == 1
-        finally:
-            made.stop()
-        assert "its Java was killed or lost" in log.read_text().splitlines()[-1]

@@ -15,8 +15,7 @@ from corpusveil.sampling.weights import FLOOR, TOTAL
 from corpusveil.search.nearest_words import NearestSearch
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract, draws_of
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, draw, masses
-from tests.mechanisms.spaces import Floats, distances, normal, space_of
+from tests.mechanisms.spaces import Floats, angles, distances, draw, masses, normal, space_of
 
 SAMPLES = 100_000
 EPSILON = 2.0

@@ -14,8 +14,7 @@ from corpusveil.spaces import Space
 from tests.calls import refused
 from tests.contracts.mechanism import Case, ContractWithoutLaw, MechanismContract
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, draw, masses
-from tests.mechanisms.spaces import Floats, distances, normal, space_of
+from tests.mechanisms.spaces import Floats, angles, distances, draw, masses, normal, space_of
 
 EPSILON = 2.0
 STRETCHED = space_of(np.array([*normal(7, 2), [0.0, 0.0]]) @ np.array([[1.6, 0.7], [0.0, 0.3]]))

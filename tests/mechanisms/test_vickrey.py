@@ -10,8 +10,7 @@ from corpusveil.mechanisms import make
 from corpusveil.mechanisms.vickrey import first_chances
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import angles, draw
-from tests.mechanisms.spaces import Floats, normal, space_of
+from tests.mechanisms.spaces import Floats, angles, draw, normal, space_of
 
 EPSILON = 2.0
 PLANE = space_of([*normal(7, 2), [0.0, 0.0]])

@@ -17,7 +17,7 @@ import fsspec
 import pytest
 
 from corpusveil.errors import AddressError
-from corpusveil.storage import failures, files, lease, remote
+from corpusveil.storage import files, lease, remote
 from corpusveil.storage.lease import Lease, hold, take
 from corpusveil.storage.records import Record, Records
 from tests.calls import refused
@@ -297,18 +297,3 @@ class TestOneThatIsGone:
                 while (tmp_path / lease.LEASE).read_bytes() == first:
                     time.sleep(0.01)
                 assert another.is_last()
-
-
-def test_a_store_that_does_not_answer_is_said(
-    capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Once, while the client goes on asking; nothing of one that answers, or of a disk."""
-    with failures.failing("s3://bucket/in", "read"):
-        pass
-    monkeypatch.setattr(failures, "PATIENCE_SECONDS", 0.0)
-    for url, said in (("/disk/in", ""), ("s3://bucket/in", "waiting: s3://bucket/in has not answered")):
-        with failures.failing(url, "read"):
-            for thread in threading.enumerate():
-                if isinstance(thread, threading.Timer):
-                    thread.join()
-        assert capfd.readouterr().err.partition(" for ")[0] == said, url

@@ -22,7 +22,6 @@ import pytest
 from corpusveil.cli.main import run
 from corpusveil.display import several
 from corpusveil.errors import UserError
-from corpusveil.pipelines.settings import toml
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
 from corpusveil.storage.forms.delimited import MARKS
@@ -357,17 +356,3 @@ def test_a_file_that_changes_while_it_is_read_is_said_to_have_and_no_row_of_it_i
     assert not list((tmp_path / "out").rglob("part-*"))
     succeeds(*words)
     assert manifest(tmp_path / "out")["documents"] == {"x.jsonl": 4, "x.txt.gz": 3}.get(name, 2)
-
-
-def test_a_stream_that_is_not_utf8_shows_all_and_a_mark_before_a_configuration_is_none_of_it(
-    ground: Ground, tmp_path: Path
-) -> None:
-    (tmp_path / "x.txt").write_text("\u540d \u2603 bababa\n")
-    words = ("preview", tmp_path / "x.txt", "--space", ground.space_folder, "--epsilon", 1)
-    for encoding in ("ascii", "latin-1"):
-        out = io.TextIOWrapper(io.BytesIO(), encoding, write_through=True)
-        with contextlib.redirect_stdout(out):
-            assert run([*map(str, words)]) == 0
-        assert b"\\u540d \\u2603 bababa" in out.buffer.getvalue()
-    (tmp_path / "x.toml").write_bytes(BOM + b'[corpus]\ninput = ["x.txt"]\n')
-    assert toml.parsed(str(tmp_path / "x.toml")) == {"corpus": {"input": ["x.txt"]}}

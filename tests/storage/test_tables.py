@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import csv
-import datetime as dt
 import io
 import json
 from pathlib import Path
-from typing import Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -23,38 +21,6 @@ from tests.storage.test_formats import DOCUMENTS, NAMES, document, only, read, w
 
 
 class TestParquet:
-    NESTED = pa.array(
-        [{"a": [1, None], "b": {"c": "x"}}, None, {"a": None, "b": None}],
-        type=pa.struct([("a", pa.list_(pa.int32())), ("b", pa.struct([("c", pa.string())]))]),
-    )
-    KEPT: ClassVar[dict[str, Any]] = {
-        "int": pa.array([2**53 + 1, None, -1]),
-        "float": pa.array([0.1, -0.0, None]),
-        "time": pa.array([dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)] * 3, type=pa.timestamp("ns", tz="UTC")),
-        "date": pa.array([dt.date(2026, 1, 2), None, None]),
-        "words": pa.array(["x", None, "y"]).dictionary_encode(),
-    }
-
-    def test_named_columns_are_kept(self, ground: Ground, tmp_path: Path) -> None:
-        """By type and value; what is not named does not leave."""
-        source = tmp_path / "x.parquet"
-        pq.write_table(pa.table({"secret": [UNKNOWN] * 3, "text": ["bababa", "kikiki", ""], **self.KEPT}), source)
-        keep = [word for name in self.KEPT for word in ("--keep", name)]
-        succeeds(*ground.arguments(source, tmp_path / "out", *keep))
-        shard = only(tmp_path / "out")
-        assert UNKNOWN.encode() not in shard.read_bytes()
-        got = pq.read_table(shard)
-        assert got.schema.names == ["text", *self.KEPT]
-        for name, column in self.KEPT.items():
-            plain = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
-            assert got.column(name).type == plain.type
-            assert str(got.column(name).to_pylist()) == str(plain.to_pylist())
-        succeeds(*ground.arguments(source, tmp_path / "json", "--format", "jsonl", *keep))
-        first, second, third = read(only(tmp_path / "json"))
-        assert first["int"] == 2**53 + 1
-        assert dt.datetime.fromisoformat(first["time"]) == dt.datetime(2026, 1, 2, 3, tzinfo=dt.UTC)
-        assert (first["date"], second["float"], third["float"], third["words"]) == ("2026-01-02", -0.0, None, "y")
-
     def test_metadata_does_not_leave(self, ground: Ground, tmp_path: Path) -> None:
         """Neither the file's own metadata nor that of columns goes into the output."""
         field = pa.field("text", pa.string(), metadata={"who": UNKNOWN})

@@ -20,6 +20,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.transforms.table import privatize
+from tests.api.test_privatize import Stream
 from tests.calls import refused
 from tests.passages.stores import passage_release
 from tests.transforms.test_frames import RELEASE, WORDS
@@ -59,13 +60,6 @@ class TestPandas:
         pd.testing.assert_frame_equal(out.drop(columns="text"), frame.drop(columns=["text", 7]))
         assert out["text"].dtype == kind
         pd.testing.assert_frame_equal(frame, before)
-
-    def test_a_series_comes_back_as_one(self, expected: list[str | None]) -> None:
-        """With its row numbers and name."""
-        series = pd.Series([float("nan") if text is None else text for text in MANY], dtype=object, name="reviews")
-        out = cv.privatize(series[2:], RELEASE, ids=range(2, COUNT))
-        assert (out.index.equals(series[2:].index), out.name) == (True, "reviews")
-        assert [None if pd.isna(text) else text for text in out] == expected[2:]
 
     def test_an_index_that_is_more_than_row_numbers_is_refused(self) -> None:
         """As a frame has that was filtered: it would leave with the text."""
@@ -142,18 +136,9 @@ class TestOthers:
         assert "zzcanary" not in str(caught.value)
 
 
-class Stream:
-    """An object that has an Arrow stream and nothing else."""
-
-    def __init__(self, rows: Any) -> None:
-        self._table = pa.table(rows)
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        return self._table.__arrow_c_stream__(requested_schema)
-
-
 FRAMES: dict[str, Any] = {
-    "pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "arrow": pa.table, "stream": Stream,
+    "pandas": pd.DataFrame, "polars": pl.DataFrame, "lazy": pl.LazyFrame, "arrow": pa.table,
+    "stream": lambda rows: Stream(pa.table(rows)),
     "duckdb": lambda rows: duckdb.from_arrow(pa.table(rows)),
 }  # fmt: skip
 

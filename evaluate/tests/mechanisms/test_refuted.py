@@ -16,8 +16,7 @@ from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
 from corpusveil_evaluate.mechanisms.truncated_gumbel import TruncatedGumbel, extent, floor_of, scale_of
 from tests.contracts.mechanism import SAMPLES, Case, MechanismContract, RefutedContract, draws_of, matrix
 from tests.contracts.statistics import LEVEL, fit_p_value
-from tests.mechanisms.rays import draw
-from tests.mechanisms.spaces import distances, excess, normal, space_of
+from tests.mechanisms.spaces import distances, draw, excess, normal, space_of
 from tests.mechanisms.test_custext import DUPLICATES, Integers
 from tests.mechanisms.test_vickrey import EPSILON, EVERY, PLANE, Contract, law_of
 
