@@ -59,7 +59,7 @@ def terms(tmp_path: Path) -> str:
 def test_names_make_recognizers(space: Space) -> None:
     assert found(["call +49 30 901820"], named("rules").make(space)) == [[("phone", "+49 30 901820")]]
     assert found(["Dear Anna Smith,"], named("names").make(space)) == [[("name", "Anna Smith")]]
-    assert named("rules").identity.startswith("rules/2, phonenumbers ")
+    assert named("rules").identity.startswith("rules/3, phonenumbers ")
     assert named("names").identity == "names/2"
 
 
