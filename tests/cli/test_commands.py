@@ -54,13 +54,6 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
-def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp_path: Path) -> None:
-    same = write_shard(tmp_path / "same" / "x.jsonl", [{"id": "a", "text": "x"}] * 2)
-    for duplicates in ("independent", "same-noise"):
-        words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
-        assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
-
-
 class TestMechanisms:
     @pytest.mark.parametrize("epsilons", [(), (0.5, 7.0)], ids=str)
     def test_say_at_which_epsilon_a_guarantee_is(self, tmp_path: Path, epsilons: tuple[float, ...]) -> None:
