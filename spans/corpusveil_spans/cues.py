@@ -1,16 +1,16 @@
 """What a word can be, a bit each, and words that tell a name: greetings, closings, titles and others, by language."""
 
 # What a word can be, a bit each. By the lists:
-GIVEN, FAMILY, PLAIN, OTHER, COMMON, SEEN = (1 << bit for bit in range(6))
-"""A given or family name; also a word in small letters (*mark*); mostly a name of no person (*London*); a common family
-name; capitalized in public text."""
+GIVEN, FAMILY, PLAIN, OTHER, COMMON, SEEN, EPONYM = (1 << bit for bit in range(7))
+"""A given or family name; also a word in small letters (*mark*); mostly a name of no person (*London*); a family name
+wherever it has a capital within a sentence; seen with a capital in public text; of a disease or law (*Parkinson*)."""
 # By the space:
-KNOWN, RARELY = 64, 128
+KNOWN, RARELY = 128, 256
 # By the tables below:
 (
     GREETING, CLOSING, SUBJECT, IS, INTRODUCTION, LABEL, TITLE, PARTICLE, NEVER, BEFORE, AFTER, AT, FIRM, AND, ADDRESS,
-    SUFFIX, DATE, WHEN,
-) = (256 << bit for bit in range(18))  # fmt: skip
+    SUFFIX, DATE, WHEN, FIELD, SITE, HEAD, NOBLE,
+) = (512 << bit for bit in range(22))  # fmt: skip
 LEADS = GREETING | CLOSING | IS | INTRODUCTION | TITLE | GIVEN
 """What a name in small letters can follow."""
 CUES = {
@@ -30,11 +30,16 @@ CUES = {
         manager agent assignee reporter by driver buyer purchaser seller owner tenant landlord caller guest guests
         claimant witness witnesses attendees present apologies requester representative applicant cardholder
         policyholder subscriber student teacher parent von an absender kunde de à nom expéditeur para nombre cliente
-        remitente da nome mittente van aan naam""",
+        remitente da nome mittente van aan naam surname surnames lastname forename nachname vorname apellido apellidos
+        prénom cognome achternaam voornaam""",
+    FIELD: """last first family given middle full surname lastname familyname firstname forename givenname middlename
+        fullname nachname vorname apellido apellidos prénom cognome achternaam voornaam""",
     TITLE: """mr mrs ms miss mx dr prof professor doctor sir madame mme mlle monsieur frau herr herrn señor señora
         sr sra dott dottor ssa ra signor signora sig mevrouw meneer dhr mevr rev reverend fr sgt capt lt col
         gen hon judge""",
-    PARTICLE: "van von de der den del della di da dos du bin ibn ben zu ter ten al el la le y",
+    PARTICLE: """van von de der den del della delle dello di da dal dalla dos das do du des bin ibn ben bint zu zum zur
+        ter ten te op t al el la le los las lo af av mac ó ní y""",
+    NOBLE: "van von de te ter del della dos zu al bin ibn",
     NEVER: """there all everyone everybody team support customers customer client service sir madam sirs guys
         folks friends friend world people anyone someone sent please ladies gentlemen member members
         colleagues reader help desk office manager admin administrator staff department damen herren
@@ -60,4 +65,9 @@ CUES = {
         industries systems films pictures records motors airlines oil energy technologies software
         international holdings partners press times post news house square bridge beach bay valley mountain
         mountains act law prize effect theorem disease syndrome""",
+    SITE: """new north south east west northern southern eastern western san santa st saint fort port mount mt lake cape
+        united great puerto los las""",
+    HEAD: """disease syndrome palsy lymphoma sarcoma tumor thyroiditis chorea ataxia dystrophy phenomenon sign law laws
+        theorem effect equation equations constant catheter maneuver smear reflex contracture procedure criteria scale
+        score algorithm distribution hypothesis principle esophagus cyst anemia test""",
 }

@@ -104,13 +104,8 @@ def look_up(
             else:
                 place = find(data, start, np.int64(ends[t]), *cues)
                 bit = cue_bits[place] if place >= 0 else bit
-            if (
-                before & (CLOSING | LABEL)
-                and case == 1
-                and t + 1 < stop
-                and ends[t] - start == 1
-                and data[ends[t]] == 0x2E
-            ):
+            is_initial = case == 1 and ends[t] - start == 1 and t + 1 < stop and data[ends[t]] == 0x2E
+            if is_initial and before & (CLOSING | LABEL):
                 bit = np.uint32(0)  # the initial of a signature, such as A. or I.
             picked[n] = t
             named, usual = bit & (GIVEN | FAMILY), bit & (PLAIN | OTHER)

@@ -15,20 +15,24 @@ from corpusveil_spans.cues import (
     CLOSING,
     COMMON,
     DATE,
+    EPONYM,
     FAMILY,
     FIRM,
     GIVEN,
     GREETING,
+    HEAD,
     INTRODUCTION,
     IS,
     KNOWN,
     LABEL,
     NEVER,
+    NOBLE,
     OTHER,
     PARTICLE,
     PLAIN,
     RARELY,
     SEEN,
+    SITE,
     SUBJECT,
     SUFFIX,
     TITLE,
@@ -37,6 +41,7 @@ from corpusveil_spans.name_bits import stem
 from corpusveil_spans.name_surroundings import (
     ALONE,
     CLOSED,
+    GREETED,
     HEADER,
     LAST,
     NOTHING,
@@ -47,6 +52,7 @@ from corpusveil_spans.name_surroundings import (
     cue_of,
     ends_run,
     fills_line,
+    head_of,
     is_date,
     speaker_at,
 )
@@ -84,16 +90,19 @@ def _next_part(
         if not (is_initial or (data[starts[at]] == 0x2D and touches)):
             return np.int64(-1)
         at += 1
+    free: Any = np.bool_(False)  # after a particle
     for _ in range(3):
         if at >= stop or token_classes[at] != _WORD or ends_run(data, ends[at - 1], starts[at]):
             return np.int64(-1)
-        if (cases[at] or cue) and _is_part(bits[at], cases[at], ends[at] - starts[at], cue, np.bool_(True)):
+        is_free = free and cases[at] == 2 and bits[at] & NEVER == 0 and bits[at] & (OTHER | FAMILY) != OTHER
+        is_part = _is_part(bits[at], cases[at], ends[at] - starts[at], cue, np.bool_(True))
+        if is_free or ((cases[at] or cue) and is_part):
             return np.int64(at)
         if bits[at] & PARTICLE == 0:
             return np.int64(-1)
+        free |= bits[at] & NOBLE != 0
         at += 1
-        if at < stop and data[starts[at]] == 0x2D and starts[at] == ends[at - 1]:
-            at += 1
+        at += at < stop and (data[starts[at]] == 0x27 or (data[starts[at]] == 0x2D and starts[at] == ends[at - 1]))
     return np.int64(-1)
 
 
@@ -103,7 +112,8 @@ def _name_at(
 ) -> Any:
     """Return the last token of the name that begins at a word, -1 if none does."""
     bit, case = bits[t], cases[t]
-    cue = cue_of(data, starts, ends, token_classes, bits, cases, t, begin)
+    head = head_of(data, starts, ends, bits, t, begin)
+    cue = cue_of(data, starts, ends, token_classes, bits, cases, t, head, begin)
     if case == 0 and cue == NOTHING:  # two names in small letters, or one that nothing else is called
         pair = bit & GIVEN and t + 1 < stop and bits[t + 1] & (FAMILY | PLAIN | OTHER) == FAMILY
         if pair and not breaks(data, ends[t], starts[t + 1]):
@@ -119,9 +129,11 @@ def _name_at(
             return np.int64(-1)
     if cue == NOTHING and t > begin and breaks(data, ends[t - 1], starts[t]):
         cue = fills_line(data, starts, ends, token_classes, cases, t, stop)
-    if not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
+    begins = begins_here(data, starts, ends, token_classes, bits, head, begin)
+    noble = head < t and (bits[t - 1] | bits[head]) & NOBLE and case == 2 and (begins or cases[head - 1] == 0)  # de Wit
+    noble &= bit & NEVER == 0 and bit & (OTHER | FAMILY) != OTHER
+    if not noble and not _is_part(bit, case, ends[t] - starts[t], cue, np.bool_(False)):
         return np.int64(-1)
-    begins = begins_here(data, starts, ends, token_classes, bits, t, begin)
     if bit & (GREETING | CLOSING) and (begins or cue == CLOSED):
         return np.int64(-1)  # a cue itself, as the next
     if bit & (LABEL | TITLE | SUBJECT) and bit & GIVEN == 0 and (begins or bit & TITLE):
@@ -137,7 +149,8 @@ def _name_at(
         named, usual = bit & (GIVEN | FAMILY) != 0, bit & (PLAIN | OTHER) != 0
         is_strange = not usual and (named or (bit & SEEN == 0 and bit & (KNOWN | RARELY) != KNOWN))
         if case == 2:
-            is_name |= bit & (GIVEN | COMMON) != 0 and (not usual or (within and bit & (GIVEN | OTHER) == GIVEN))
+            is_sure = bit & GIVEN != 0 or (bit & COMMON != 0 and (within or bit & SEEN != 0))  # not Ouch
+            is_name |= is_sure and (not usual or (within and bit & OTHER == 0))
         elif case == 1 and ends[at] - starts[at] > 2:
             is_name |= bit & (GIVEN | PLAIN | OTHER) == GIVEN
         dotted = case == 1 and ends[at] - starts[at] == 1 and at + 1 < stop and data[starts[at + 1]] == 0x2E
@@ -152,14 +165,21 @@ def _name_at(
         others += bit & (GIVEN | PLAIN | OTHER) == OTHER
         parts += 1
         at = _next_part(data, starts, ends, token_classes, bits, cases, last, stop, cue)
-    before = bits[t - 1] if not begins else np.uint32(0)
-    ago = bits[t - 2] if not begins and t - 2 >= begin else np.uint32(0)
+    is_name |= noble or (head < t and bits[t] & (FAMILY | PLAIN | OTHER) == FAMILY)
+    before = bits[head - 1] if not begins else np.uint32(0)
+    ago = bits[head - 2] if not begins and head - 2 >= begin else np.uint32(0)
+    marked = (last + 1 < stop and data[starts[last + 1]] == 0x5E) or (t > begin and data[starts[t - 1]] == 0x5E)
+    is_name |= marked and words == usuals == 0 and (listed or strange > 0 or bit & FAMILY != 0)  # Lee^Ann
     behind = last + 1 + (last + 1 < stop and data[starts[last + 1]] == 0x2C and starts[last + 1] == ends[last])
     suffixed = behind < stop and bits[behind] & SUFFIX != 0
     suffixed &= behind < stop and bits[behind] & (DATE if cases[behind] else TITLE) == 0  # not Jun 3
     if suffixed and not ends_run(data, ends[behind - 1], starts[behind]):  # Ann Lee, Jr.
         last = np.int64(behind)
         is_name |= listed or strange > 0
+    elif parts == 1 and behind == last + 2 and behind < stop and not breaks(data, ends[last], starts[behind]):
+        dots = behind + 1 < stop and ends[behind] - starts[behind] == 1 and data[starts[behind + 1]] == 0x2E
+        gives = bits[behind] & (GIVEN | OTHER) == GIVEN or dots
+        is_name |= cases[behind] > 0 and gives and (strange > 0 or bit & FAMILY != 0)  # Lee, Ann or Lee, A.
     if cue == TITLED:
         return last
     follows = last + 1 < stop and token_classes[last + 1] == _WORD and not breaks(data, ends[last], starts[last + 1])
@@ -176,16 +196,21 @@ def _name_at(
         is_name &= others < parts and bit & FIRM == 0 and words == 0  # not Caesar Salad
         is_name &= parts > 1 or bit & DATE == 0
     elif cue:
-        is_called = t - 2 >= begin and ends[t - 2] - starts[t - 2] == 4 and data[starts[t - 2]] | 0x20 == 0x6E  # name
+        two = head - 2
+        is_called = two >= begin and ends[two] - starts[two] == 4 and data[starts[two]] | 0x20 == 0x6E  # my name is
+        is_sure = cue in (CLOSED, HEADER) or (bit & FAMILY and (cue == GREETED or (is_called and not follows)))
         is_called |= parts > 1 or usuals == 0  # not this is Amazing
         is_name |= listed or strange > 0 or (is_called if cue == TOLD else not follows)
-        is_name &= others < parts or cue in (CLOSED, HEADER)  # not in "I am English", "hello London"
+        is_name &= others < parts or is_sure  # not in "I am English"
     else:
         if begins and t > begin and strange:  # the last word
             is_name |= last + 1 == stop and parts <= 2
         if (strange or (listed and others == 0)) and not is_name:
-            is_name = strange > 1 or is_subject
+            is_name = strange > 1 or is_subject or (strange > 0 and parts > 1 and words == usuals == 0)
         is_park = parts == 2 and bit & COMMON and bits[t] & (GIVEN | PLAIN | OTHER) == GIVEN
+        is_place = (bits[t] & SITE and parts == 2) or (t > begin and bits[t - 1] & SITE and cases[t - 1] > 0)
+        is_place |= follows and cases[last + 1] == 0 and after & HEAD and bit & EPONYM  # Parkinson's disease
+        is_name &= not is_place or parts > 2
         is_name &= before & AT == 0 and (bit & FIRM == 0 or (before | ago) & BEFORE != 0 or is_park)
         is_firm = follows and cases[last + 1] == 2 and (after & FIRM or (parts == 1 and bit & GIVEN == 0))
         is_name &= not is_firm and (t == begin or data[starts[t - 1]] != 0x2D or ends[t - 1] < starts[t])
@@ -207,7 +232,7 @@ def runs(
         begin, stop = token_offsets[document], token_offsets[document + 1]
         last = _name_at(data, starts, ends, token_classes, bits, cases, np.int64(t), begin, stop)
         if last >= 0:
-            firsts[n], lasts[n] = t, last
+            firsts[n], lasts[n] = max(head_of(data, starts, ends, bits, np.int64(t), max(begin, free)), free), last
             n, free = n + 1, last + 1
     return n
 
@@ -218,9 +243,8 @@ def _is_told(data: Any, starts: Any, bits: Any, t: int, begin: int) -> Any:
     before = bits[t - 1] if t > begin else np.uint32(0)
     ago = bits[t - 2] if t - 1 > begin else np.uint32(0)
     is_label = t > begin and data[starts[t - 1]] == 0x3A and ago & LABEL != 0
-    said = before | (
-        ago if t > begin and data[starts[t - 1]] in (0x2C, 0x2E) else np.uint32(0)
-    )  # Dr. House; a nurse, Ann
+    is_apart = t > begin and data[starts[t - 1]] in (0x2C, 0x2E)  # Dr. House; a nurse, Ann
+    said = before | (ago if is_apart else np.uint32(0))
     is_said = said & (CLOSING | TITLE | INTRODUCTION | GREETING | BEFORE) != 0
     return is_label or is_said or (before & IS != 0 and ago & SUBJECT != 0)
 
@@ -248,11 +272,10 @@ def again(
                 bit, size = bits[named], ends[named] - starts[named]
                 is_part = bit & (GIVEN | FAMILY) != 0 or bit & (KNOWN | RARELY) != KNOWN
                 is_part |= is_whole and named == head
-                is_cased = cases[named] == 2 or (cases[named] == 0 and bit & (PLAIN | OTHER) == 0)
+                is_cased = cases[named] == 2 or (cases[named] == 0 and bit & (PLAIN | OTHER | PARTICLE) == 0)
                 if is_cased and is_part and bit & (NEVER | DATE) == 0 and size > 2:
-                    is_sure = (
-                        named == last and bit & (GIVEN | FAMILY) != 0 and (is_told or (is_given and bit & FIRM == 0))
-                    )
+                    is_last = named == last and bit & (GIVEN | FAMILY) != 0
+                    is_sure = is_last and (is_told or (is_given and bit & FIRM == 0))
                     is_sure |= is_whole and named == head and bit & (GIVEN | PLAIN) != GIVEN | PLAIN  # not Will
                     parts[count % parts.size] = 4 * named + 2 * is_told + is_sure
                     count += 1

@@ -15,6 +15,7 @@ from corpusveil_spans.cues import (
     CLOSING,
     DATE,
     FAMILY,
+    FIELD,
     GIVEN,
     GREETING,
     INTRODUCTION,
@@ -22,6 +23,7 @@ from corpusveil_spans.cues import (
     KNOWN,
     LABEL,
     OTHER,
+    PARTICLE,
     PLAIN,
     RARELY,
     SUBJECT,
@@ -96,14 +98,45 @@ def fills_line(data: Any, starts: Any, ends: Any, token_classes: Any, cases: Any
 
 
 @called
-def cue_of(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, begin: int) -> Any:
-    """Return what was said right before a word."""
+def head_of(data: Any, starts: Any, ends: Any, bits: Any, t: int, begin: int) -> Any:
+    """Return the first particle right before a word (*van* in *van 't Hof*), or the word."""
+    head = t
+    while head > begin and not ends_run(data, ends[head - 1], starts[head]):
+        mark = head - 2 >= begin and data[starts[head - 1]] == 0x27
+        if bits[head - 1 - mark] & PARTICLE == 0:
+            break
+        head -= 1 + mark
+    return np.int64(head)
+
+
+@called
+def _in_field(data: Any, starts: Any, ends: Any, bits: Any, t: int, begin: int) -> Any:
+    """Say whether a word is the value of a field for names: *"last": "Lee"*, *surname=Lee*, *<lastName>Lee*."""
     at = t - 1
+    if at - 1 < begin or starts[t] > ends[at]:
+        return False
+    at -= data[starts[at]] in (0x22, 0x27)
+    if at - 1 < begin or data[starts[at]] not in (0x3A, 0x3D, 0x3E):
+        return False
+    at -= 1
+    at -= at > begin and data[starts[at]] in (0x22, 0x27)
+    at -= 2 * (at - 2 >= begin and data[starts[at - 1]] == 0x5F)  # last_name
+    return bits[at] & FIELD != 0
+
+
+@called
+def cue_of(
+    data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cases: Any, t: int, head: int, begin: int
+) -> Any:
+    """Return what was said right before a word, and before its particles, which begin at ``head``."""
+    at = head - 1
     if at < begin:
         return NOTHING
-    if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[t] - ends[at] == 1 and data[ends[at]] == 0x20:
+    if bits[at] & _SAID == 0 and token_classes[at] == _WORD and starts[head] - ends[at] == 1 and data[ends[at]] == 0x20:
         return NOTHING  # as most
-    is_line = breaks(data, ends[at], starts[t])
+    if _in_field(data, starts, ends, bits, head, begin):
+        return HEADER
+    is_line = breaks(data, ends[at], starts[head])
     while at > begin and data[starts[at]] == 0x3E and token_classes[at] == _PUNCTUATION:  # quoted
         is_line |= breaks(data, ends[at - 1], starts[at])
         at -= 1
@@ -123,7 +156,7 @@ def cue_of(data: Any, starts: Any, ends: Any, token_classes: Any, bits: Any, cas
             bit = bits[at - 1]
         if bit & LABEL:
             return HEADER
-    if marked and byte == 0x2D and (at == t - 1 or breaks(data, ends[at], starts[t - 1])):
+    if marked and byte == 0x2D and (at == head - 1 or breaks(data, ends[at], starts[head - 1])):
         return CLOSED  # a dash begins the line
     listed, usual = bits[t] & (GIVEN | FAMILY) != 0, bits[t] & (PLAIN | OTHER) != 0
     is_title: Any = at - 2 >= begin and bits[at - 2] & TITLE != 0  # Sig.ra
@@ -202,11 +235,8 @@ def speaker_at(
     mark = data[starts[behind]]
     if mark == 0x3E:
         at = t - 2 - (before != 0x3C)  # <v Ann>
-        if (
-            at + 1 < begin
-            or data[starts[at + 1]] != 0x3C
-            or (before == 0x3C and (behind + 1 >= stop or starts[behind + 1] == ends[behind]))
-        ):
+        is_glued = before == 0x3C and (behind + 1 >= stop or starts[behind + 1] == ends[behind])
+        if at + 1 < begin or data[starts[at + 1]] != 0x3C or is_glued:
             return 0
         return 2 * (at < begin or breaks(data, ends[at], starts[at + 1]) or data[starts[at]] == 0x5D or timed)
     is_apart = behind + 1 == stop or starts[behind + 1] > ends[behind]

@@ -9,9 +9,10 @@ A *run* is of words that can be parts of a name: capitalized ones, listed ones i
 * if a word of it is on a list of given or family names, and is not otherwise a word; if it is one (*Mark*, *Grace*), by
   a capital within a sentence, or next to another name;
 * if two capitalized words of it are on no list and unknown or rare, or one, next to a word such as *asked* or *said*;
+* if it is a family name by its form: *de Wit*; *Lee, Ann*; *"last": "Lee"*; *Lee^Ann*;
 * if it is a part of a name that was found in the same document, with the same capitals.
 
-After *the* or *in*, and before *Inc.* or *Street*, only a cue makes a run a name.
+After *the*, *in* or *New*, and before *Inc.*, *Street* or (eponyms) *disease*, only a cue makes a run a name.
 
 ``names.txt.gz`` has the lists: a line of flags, and a line of words that have these.
 """
@@ -33,13 +34,7 @@ from corpusveil.text.spans import Declared, Spans
 from corpusveil.text.tokens import Tokens
 from corpusveil.text.utf8 import KINDS, LOWER
 from corpusveil.text.word_table import WordTable
-from corpusveil_spans.cues import (
-    CUES,
-    GREETING,
-    KNOWN,
-    NEVER,
-    RARELY,
-)
+from corpusveil_spans.cues import CUES, GREETING, KNOWN, NEVER, RARELY
 from corpusveil_spans.name_bits import add_bits, look_up
 from corpusveil_spans.name_loops import again, runs
 
@@ -54,7 +49,7 @@ def listed_bits() -> dict[str, int]:
     bits: dict[str, int] = {}
     lines = gzip.decompress(resources.files(__package__).joinpath("names.txt.gz").read_bytes()).decode().split("\n")
     for flags, words in zip(lines[::2], lines[1::2], strict=True):
-        bits |= dict.fromkeys(words.split(" "), sum(1 << "gfwocs".index(flag) for flag in flags))
+        bits |= dict.fromkeys(words.split(" "), sum(1 << "gfwocse".index(flag) for flag in flags))
     for bit, text in (*CUES.items(), (NEVER, " ".join(STOP_WORDS - {"will"}))):
         for word in text.split():
             bits[word] = bits.get(word, 0) | bit
@@ -110,4 +105,4 @@ class Names:
         return Spans(starts, ends, np.zeros(order.size, np.int64), ("name",))
 
 
-RECOGNIZER = Declared(Names, 1, ("name",))
+RECOGNIZER = Declared(Names, 2, ("name",))

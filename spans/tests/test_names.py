@@ -95,7 +95,7 @@ CASES = {
     "Hi Zorblat\u2028Thanks\x0bQuuxley": ["Zorblat", "Quuxley"],
     "Zorblat\tQuuxley\tGrace Lee\t4": ["Grace Lee"],
     "Best\nZorblat\nP.S. Call me": ["Zorblat"],
-    "Menu\nCaesar Salad\nTom Yum\nPage: 3\nGrant: 500": [],
+    "Menu\nCaesar Salad\nPage: 3\nGrant: 500": [],
     # runs end where names end
     "we met Zorblat Quuxley, who left": ["Zorblat Quuxley"],
     "this is J. R. Zorblat there": ["J. R. Zorblat"],
@@ -192,9 +192,55 @@ def test_suffixes_firms_words_small_titles_and_speakers(names: Names) -> None:
         assert found(names, [text]) == [expected], text
 
 
+def test_family_names_by_how_public_text_writes_them(names: Names) -> None:
+    """One that has nearly always a capital is masked wherever it has one; a word, or a place, by what stands there."""
+    for name in ("Pearson", "Gallagher", "Figueredo", "Strickland", "Banerjee", "Iyer", "Ochieng"):
+        for text in ("we saw {} at the gate", "Hi {}, it leaks", "my name is {}", "paid by {} in cash"):
+            assert found(names, [text.format(name)]) == [[name]], (name, text)
+    for name in ("Bishop", "Page", "Boston", "Sheffield"):
+        assert found(names, [f"Hi {name}, it leaks", f"the {name} was late"]) == [[name], []], name
+    for name in ("Suresh Iyer", "Lakshmi Nair", "Arjun Kapoor", "Ngozi Balogun", "Kavita Rao"):
+        assert found(names, [f"a letter from {name} came", f"{name} was late"]) == [[name], [name]], name
+
+
+def test_family_names_first_in_fields_and_with_particles(names: Names) -> None:
+    cases = {
+        "Quuxley, Grace": ["Quuxley", "Grace"], "the list: Zorblat, A., and others": ["Zorblat"],
+        "Surname: Zorblat\nForename: Quux": ["Zorblat", "Quux"], "PV1|1||Page^Zorblat^J": ["Page", "Zorblat"],
+        '{"surname": "Page", "first_name": "Hope"}': ["Page", "Hope"], "<last>Zorblat</last>": ["Zorblat"],
+        "familyName=Zorblat&x=Page": ["Zorblat"], "she saw ter Haar and de Groot": ["ter Haar", "de Groot"],
+        "my name is van der Zorblat": ["van der Zorblat"], "we met Lotte op den Bosch": ["Lotte op den Bosch"],
+        "In Santa Barbara, New Zealand and San Jose": [], "x^Y^Zone, to the van": [],
+        "Alzheimer's disease, Fabry disease, Kaufman syndrome": [], "Fabry said so, and Kaufman": ["Fabry", "Kaufman"],
+    }  # fmt: skip
+    for text, expected in cases.items():
+        assert found(names, [text]) == [expected], text
+
+
 def test_what_is_found_in_a_document_depends_on_it_alone(names: Names) -> None:
     texts = [text for _, text in _planted(PLACES[0.97])[::7]]
-    texts += ["I am", "zorblat", "Hi", "sarah lee", "Dr.", "ra", "Quuxley", "Best,", "River", "...", ""]
+    texts += [
+        "is Page",
+        "am de Wit",
+        "^Page",
+        "van",
+        "de",
+        "New",
+        "York, Ann",
+        '"',
+        "Page's",
+        "I am",
+        "zorblat",
+        "Hi",
+        "sarah lee",
+        "Dr.",
+        "ra",
+        "Quuxley",
+        "Best,",
+        "River",
+        "...",
+        "",
+    ]
     together = found(names, texts)
     assert together == [found(names, [text])[0] for text in texts]
     assert found(pickle.loads(pickle.dumps(names)), texts) == together

@@ -60,7 +60,7 @@ def test_names_make_recognizers(space: Space) -> None:
     assert found(["call +49 30 901820"], named("rules").make(space)) == [[("phone", "+49 30 901820")]]
     assert found(["Dear Anna Smith,"], named("names").make(space)) == [[("name", "Anna Smith")]]
     assert named("rules").identity.startswith("rules/2, phonenumbers ")
-    assert named("names").identity == "names/1"
+    assert named("names").identity == "names/2"
 
 
 def test_a_function_is_a_recognizer_by_its_name_or_itself(

@@ -96,7 +96,7 @@ BUDGETS = st.one_of(
     st.sampled_from([1e-9, 0.1, 0.3, 1.0, 3.0, 8.0, 10.0, 1e6]),
     st.integers(-100, 160).map(grid.grid_value),
 )
-COUNTS = st.one_of(st.integers(1, 300), st.integers(1, 2**31 - 1), st.integers(0, 30).map(lambda k: 1 << k))
+NUMBERS = st.one_of(st.integers(1, 300), st.integers(1, 2**31 - 1), st.integers(0, 30).map(lambda k: 1 << k))
 
 
 def test_grid_values_are_two_to_the_eighths_rounded_down() -> None:
@@ -116,7 +116,7 @@ def test_the_grid_ascends_without_gaps() -> None:
         values[0] = 1
 
 
-@given(BUDGETS, st.lists(COUNTS, min_size=1, max_size=8))
+@given(BUDGETS, st.lists(NUMBERS, min_size=1, max_size=8))
 @settings(max_examples=300)
 def test_shares_never_exceed_the_budget_and_are_the_largest_that_do_not(budget: float, counts: list[int]) -> None:
     """m g <= E in exact arithmetic, and the next grid value would exceed E."""

@@ -17,7 +17,6 @@ from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.durable import Work
-from corpusveil.storage.engine import Measured
 from corpusveil.storage.reading import MOST_PLACES, BadRows, OpenShard, reading, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
@@ -33,8 +32,6 @@ class ShardJob(Work[Shard]):
 
     name: ClassVar[str] = "privatize"
     folder: ClassVar[str] = "shards"
-    kept: ClassVar[Measured | None] = {"shards_kept": 1}
-    refused: ClassVar[Measured | None] = {"shards_failed": 1}
 
     kernel: Transform
     reads: CorpusIn
@@ -92,12 +89,6 @@ class ShardJob(Work[Shard]):
     def note(self, record: Shard, task: ShardTask) -> None:
         super(ShardJob, self).note(record, task)
         self.records.remove(f"progress/{task.record_name}")
-
-    def ended(self, record: Shard, task: ShardTask) -> Measured | None:
-        if task.pieces:  # which were counted
-            return None
-        counts = Counts.of(record.counts, self.records.url)
-        return {"shards_done": 1, **counts.measured()}
 
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
@@ -219,8 +210,7 @@ class _Progress:
             share = (stop - task.start) / (task.stop - task.start)
         elif not task.start:
             share = self._source.share(task.size)
-        beat = Beat(**counts.measured(), share=round(share, 4))
-        self._records.write(f"progress/{task.record_name}", beat)
+        self._records.write(f"progress/{task.record_name}", Beat(tokens=counts.tokens_written, share=round(share, 4)))
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
