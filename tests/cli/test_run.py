@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -106,20 +105,6 @@ class TestTheFlow:
                 one.pop("_artifact.json", None)  # which names paths
                 one.pop("manifest.json", None)
             assert found == expected, name
-
-
-class TestThePrintedConfiguration:
-    @pytest.mark.parametrize("example", ["docs", "whole"])
-    def test_means_the_same_file(self, tmp_path: Path, example: str) -> None:
-        """Read again it prints itself, and nothing was made."""
-        file = tmp_path / "a.toml"
-        file.write_text(EXAMPLE) if example == "docs" else save(file, whole(tmp_path))
-        printed = succeeds("run", file, "--print-config").out
-        (tmp_path / "b.toml").write_text(printed)
-        assert succeeds("run", tmp_path / "b.toml", "--print-config").out == printed
-        given, complete = tomllib.loads(file.read_text()), tomllib.loads(printed)
-        assert all(complete[section][key] == value for section in given for key, value in given[section].items())
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
 
 
 class TestWrongFiles:
