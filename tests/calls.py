@@ -31,7 +31,7 @@ class Halting(Here):
 
     tasks: int
 
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
         super().run(function, tasks[: self.tasks])
         raise WorkError("halted")
 

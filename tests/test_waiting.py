@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from corpusveil import waiting
+from corpusveil.cli.progress import Terminal
+from corpusveil.storage.records import Beat, Records
+from corpusveil.storage.tasks import ShardTask
 
 
 class Screen(io.StringIO):
@@ -46,3 +51,14 @@ def said(monkeypatch: pytest.MonkeyPatch, *, terminal: bool) -> str:
 def test_a_library_call_speaks_on_a_terminal_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "choosing: epsilon 1" in said(monkeypatch, terminal=True)
     assert not said(monkeypatch, terminal=False)
+
+
+def test_progress_says_how_much_and_no_share_of_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """How many words changed, or are unknown, is private; standard error of a scheduled run is somebody's log."""
+    records = Records(str(tmp_path))
+    task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
+    with Terminal("lines").shards(records, [task], "privatizing shards"):
+        records.write(f"progress/{task.record_name}", Beat(tokens=100))
+    err = capsys.readouterr().err
+    assert "0 of 1, 100 tokens" in err
+    assert not re.search("%|changed|known", err)

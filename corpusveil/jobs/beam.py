@@ -29,7 +29,6 @@ from corpusveil.errors import (
     user_error_in,
     worker_killed,
 )
-from corpusveil.storage.engine import NAMES, NAMESPACE
 from corpusveil.transforms.handshake import SameVersions
 
 DEFAULT_RUNNER = "FnApiRunner"
@@ -86,35 +85,8 @@ def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -
         pipeline
         | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
         | "One a worker" >> beam.Reshuffle()
-        | "Privatize shards" >> beam.Map(_Counted(SameVersions.of(function)))
+        | "Privatize shards" >> beam.Map(SameVersions.of(function))
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Counted:
-    """A function over tasks whose measures are added to Beam's counters."""
-
-    function: Callable[[Any], Any]
-
-    def __call__(self, task: Any) -> None:
-        from apache_beam.metrics import Metrics
-
-        for name, number in (self.function(task) or {}).items():
-            Metrics.counter(NAMESPACE, name).inc(number)
-
-
-def _sums(result: Any) -> dict[str, int]:
-    """Return the counters of a finished pipeline; empty if the runner does not report them."""
-    try:
-        counters = result.metrics().query()["counters"]
-    except Exception:  # noqa: BLE001 - a job that has ended well is none the worse for what its runner can't tell
-        return {}
-    sums = {}
-    for counter in counters:
-        metric = counter.key.metric
-        if metric.namespace == NAMESPACE and metric.name in NAMES and counter.result is not None:
-            sums[metric.name] = int(counter.result)
-    return sums
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +113,8 @@ class Beam:
         """Return how many tasks run in parallel; a remote runner is assumed to have many workers."""
         return 1 if self.runner == DEFAULT_RUNNER else _SLOTS_ELSEWHERE
 
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of its measures. Raises WorkError if the pipeline fails."""
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        """Run ``function`` on every task. Raises WorkError if the pipeline fails."""
         pipeline = self.pipeline()
         build(pipeline, function, tasks)
         if self.runner == DATAFLOW and (size := pipeline.to_runner_api().ByteSize()) > MOST_BYTES:
@@ -153,7 +125,6 @@ class Beam:
         try:
             with _quiet(self.runner), pipeline:
                 pass
-            return _sums(pipeline.result)
         except Exception as error:  # noqa: BLE001 - engines raise what they like
             raise _failure(error, self.runner) from None
 

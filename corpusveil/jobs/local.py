@@ -8,7 +8,7 @@ import os
 import pickle
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ import fsspec
 
 from corpusveil.errors import SettingError, worker_killed
 from corpusveil.jobs import startup
-from corpusveil.storage.engine import Here, Measured, total
+from corpusveil.storage.engine import Here
 
 _AHEAD, _CALLS = 3, 4096
 """Calls that wait for each process, so that none waits; with more tasks than calls, several form one."""
@@ -51,9 +51,10 @@ def _follow_parent() -> None:
 _loaded = functools.lru_cache(maxsize=1)(pickle.loads)
 
 
-def _call(function: bytes, tasks: Sequence[Any]) -> Measured:
+def _call(function: bytes, tasks: Sequence[Any]) -> None:
     """Call a pickled function, which a worker loads once, on some tasks."""
-    return total(map(_loaded(function), tasks))
+    for task in tasks:
+        _loaded(function)(task)
 
 
 @dataclass(slots=True)
@@ -76,16 +77,17 @@ class Local:
     def slots(self) -> int:
         return self.workers
 
-    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of its measures. Raises WorkError when a worker dies."""
+    def run(self, function: Callable[[Any], object], tasks: Sequence[Any]) -> None:
+        """Run ``function`` on every task. Raises WorkError when a worker dies."""
         if self.workers == 1:
-            return Here().run(function, tasks)
+            Here().run(function, tasks)
+            return
         if self._pool is None:
             with startup.cores_shared_by(self.workers):
                 given = (dict(os.environ), fsspec.config.conf)
             self._pool = ProcessPoolExecutor(self.workers, startup.context(), _begin, given)
         try:
-            return total(self._results(self._pool, function, tasks))
+            self._do(self._pool, function, tasks)
         except BrokenProcessPool:
             self.close()
             raise worker_killed() from None
@@ -98,19 +100,19 @@ class Local:
             self.close()
             raise
 
-    def _results(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> Iterator[Measured]:
-        """Yield the results of tasks, as they end; only a few are submitted at a time."""
+    def _do(self, pool: ProcessPoolExecutor, function: Any, tasks: Sequence[Any]) -> None:
+        """Let processes do tasks, of which only a few are submitted at a time."""
         size = 1 + len(tasks) // _CALLS
         called = pickle.dumps(function)
         waiting = (pool.submit(_call, called, tasks[at : at + size]) for at in range(0, len(tasks), size))
         with startup.cores_shared_by(self.workers), startup.ended_later():  # of processes that start now
             running = set(islice(waiting, _AHEAD * self.workers))
         while running:
-            done: set[Future[Measured]]
+            done: set[Future[None]]
             done, running = wait(running, return_when=FIRST_COMPLETED)
             running.update(islice(waiting, len(done)))
             for future in done:
-                yield future.result()
+                future.result()
 
     def close(self) -> None:
         """Wait for running tasks, leave the others, and end the processes."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,6 @@ from corpusveil.jobs.java import (
     saying_when_it_waits,
 )
 from corpusveil.jobs.startup import ended_later
-from corpusveil.storage.engine import NAMES
 from corpusveil.transforms.handshake import SameVersions
 
 MOST_SPARK_TASKS = 8192
@@ -85,15 +84,6 @@ def _submitted() -> Any:
     return SparkConf()
 
 
-def _each(function: Callable[[Any], Any], accumulators: Mapping[str, Any]) -> Callable[[Iterable[Any]], None]:
-    def run(tasks: Iterable[Any]) -> None:
-        for task in tasks:
-            for name, number in (function(task) or {}).items():
-                accumulators[name].add(number)
-
-    return run
-
-
 @dataclass(frozen=True, slots=True)
 class Spark:
     """The engine that runs tasks as a Spark job, on the active session or a new one for ``master``.
@@ -116,16 +106,14 @@ class Spark:
     def slots(self) -> int:
         return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)
 
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
-        """Run ``function`` on every task; return the sums of its measures. Raises WorkError when the job fails."""
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
+        """Run ``function`` on every task. Raises WorkError when the job fails."""
         session = spark_session(self.master, self.workers)
         slices = max(1, min(len(tasks), MOST_SPARK_TASKS))
         context = session.sparkContext
         try:
-            accumulators = {name: context.accumulator(0) for name in NAMES}
-            checked = SameVersions.of(function)
             with saying_when_it_waits(context):
-                context.parallelize(list(tasks), slices).foreachPartition(_each(checked, accumulators))
+                context.parallelize(list(tasks), slices).foreach(SameVersions.of(function))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
@@ -134,4 +122,3 @@ class Spark:
             with contextlib.suppress(Exception):
                 context.cancelAllJobs()
             raise
-        return {name: accumulator.value for name, accumulator in accumulators.items()}

@@ -10,14 +10,7 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import ConfigDict
 
-from corpusveil.errors import (
-    AddressError,
-    ArtifactError,
-    MissingError,
-    SettingError,
-    VersionError,
-    replaced,
-)
+from corpusveil.errors import AddressError, ArtifactError, MissingError, SettingError, VersionError, replaced
 from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record, Records
 

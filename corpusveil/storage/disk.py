@@ -33,24 +33,13 @@ def writing(path: str, *, private: bool) -> Iterator[IO[bytes]]:
 
 @contextlib.contextmanager
 def _hidden(path: str, *, private: bool) -> Iterator[tuple[IO[bytes], str]]:
-    """Open a hidden file next to ``path`` under a name of its own, which is gone at the end of the block."""
-    folder, name = os.path.split(path)
-    hidden = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part")
-    descriptor = _open_hidden(folder, hidden, private=private)
-    try:
-        with os.fdopen(descriptor, "wb", buffering=_BUFFER) as file:
-            yield file, hidden
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(hidden)
+    """Open a hidden file next to ``path`` under a name of its own, which is gone at the end of the block.
 
-
-def _open_hidden(folder: str, hidden: str, *, private: bool) -> int:
-    """Make a hidden file under a lock that tells ``sweep`` that its writer lives; return its descriptor.
-
-    Another process may sweep it before the lock is had, or remove the folder while it is empty: then it is made again.
+    Its lock tells ``sweep`` that its writer lives. Another process may sweep it before the lock is had, or remove the
+    folder while it is empty: then it is made again.
     """
-    mode = PRIVATE_MODE if private else _PUBLIC_MODE
+    folder, name = os.path.split(path)
+    hidden, mode = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part"), PRIVATE_MODE if private else _PUBLIC_MODE
     for _ in range(_ATTEMPTS):
         make_folder(folder, private=private)
         try:
@@ -62,11 +51,18 @@ def _open_hidden(folder: str, hidden: str, *, private: bool) -> int:
         with contextlib.suppress(OSError):  # a file system without locks
             fcntl.flock(descriptor, fcntl.LOCK_EX)
         if os.fstat(descriptor).st_nlink:
-            return descriptor
+            break
         os.close(descriptor)
-    raise WorkError(
-        f"{folder}: this folder or its files are removed repeatedly by another program; run the same command again."
-    )
+    else:
+        raise WorkError(
+            f"{folder}: this folder or its files are removed repeatedly by another program; run the same command again."
+        )
+    try:
+        with os.fdopen(descriptor, "wb", buffering=_BUFFER) as file:
+            yield file, hidden
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(hidden)
 
 
 def _flush(file: IO[bytes]) -> None:

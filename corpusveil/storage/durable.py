@@ -17,7 +17,6 @@ import hashlib
 import json
 import posixpath
 import re
-import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -29,13 +28,12 @@ from corpusveil.errors import (
     BadShardsError,
     CorpusveilError,
     DataError,
-    SettingError,
     UserError,
     WorkError,
     of_code,
 )
 from corpusveil.storage import files, lease
-from corpusveil.storage.engine import Engine, Measured
+from corpusveil.storage.engine import Engine
 from corpusveil.storage.records import Failed, Record, Records
 from corpusveil.waiting import waiting
 
@@ -62,9 +60,6 @@ class Work(abc.ABC, Generic[R]):
     """Its name in sentences; for a stage, also its folder."""
     folder: ClassVar[str] = "done"
     """The folder of its records, in its place."""
-    kept: ClassVar[Measured | None] = None
-    refused: ClassVar[Measured | None] = None
-    """The measures of a task that was already done, and of a task that was refused."""
     debug = False
     """Let errors keep their text and traceback, which can quote documents."""
 
@@ -88,10 +83,6 @@ class Work(abc.ABC, Generic[R]):
         """Say whether input and data still match the record, which may require reading them."""
         return True
 
-    def ended(self, record: R, task: Any) -> Measured | None:  # noqa: ARG002 - most measure nothing
-        """Return the measures of a task that was just done and recorded."""
-        return None
-
     def left(self, tasks: Sequence[Any]) -> Sequence[Any]:
         """Return the tasks that remain, as far as quickly known."""
         return [task for task in tasks if self.read(task) is None]
@@ -114,17 +105,13 @@ class Work(abc.ABC, Generic[R]):
     def refuse(self, error: CorpusveilError, task: Any) -> None:
         self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error), code=error.code))
 
-    def __call__(self, task: Any) -> Measured | None:
-        """Do one task, unless it is done; return its measures. Errors that may pass (a full disk) are raised."""
+    def __call__(self, task: Any) -> None:
+        """Do one task, unless it is done. Errors that may pass (a full disk) are raised."""
         try:
-            if self.is_done(task):
-                return self.kept
-            record = self.do(task)
-            self.note(record, task)
-            return self.ended(record, task)
+            if not self.is_done(task):
+                self.note(self.do(task), task)
         except UserError as error:
             self.refuse(error, task)
-            return self.refused
         except CorpusveilError:
             raise
         except Exception as error:
@@ -165,16 +152,15 @@ def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
     return theirs or mine
 
 
-def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> Measured:
-    """Let an engine do the tasks that are left, while progress is ``shown``, and return their measures.
+def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> None:
+    """Let an engine do the tasks that are left, while progress is ``shown``.
 
     Raises BadShardsError for tasks with faulty data, another UserError for another reason to refuse a task, and
     WorkError if the engine fails.
     """
     with shown:
-        measured = engine.run(work, left) or {}
+        engine.run(work, left)
     refuse_failed(work.place())
-    return measured
 
 
 def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
@@ -216,7 +202,6 @@ class Done(Record):
 
     mark: str
     input: str
-    seconds: float = 0.0
 
 
 D = TypeVar("D", bound=Done)
@@ -234,7 +219,7 @@ class Stage(Work[D]):
 
     @abc.abstractmethod
     def make(self, task: Any) -> dict[str, Any]:
-        """Do one task; return the fields of its record other than mark, input and seconds."""
+        """Do one task; return the fields of its record other than mark and input."""
 
     def fingerprint(self, task: Any) -> str:  # noqa: ARG002 - not every task has an input of its own
         """Return a fingerprint that shows whether the input of a task changed."""
@@ -254,19 +239,14 @@ class Stage(Work[D]):
 
     def is_mine(self, record: D, task: Any) -> bool:
         made: str | list[str] = getattr(record, "made", [])
-        for url in [made] if isinstance(made, str) else made:
+        for url in [made] if isinstance(made, str) else made:  # the next stage reads it
             if not files.lies_in(url, posixpath.dirname(self.work)):
-                where = self.address(self.folder, task.record_name)
-                raise SettingError(
-                    f"{where}: this record names a file that does not belong to this work; remove the work folder."
-                )
+                return False
         return (record.mark, record.input) == (self.mark, self.fingerprint(task))
 
     def do(self, task: Any) -> D:
-        began, before = time.monotonic(), self.fingerprint(task)
-        made = self.make(task)
         kind: Any = self.kind
-        record: D = kind(mark=self.mark, input=before, seconds=round(time.monotonic() - began, 3), **made)
+        record: D = kind(mark=self.mark, input=self.fingerprint(task), **self.make(task))
         return record
 
 

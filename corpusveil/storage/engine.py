@@ -1,4 +1,4 @@
-"""The protocol of an engine, which runs tasks, and its measures, under the same names everywhere.
+"""The protocol of an engine, which runs tasks.
 
 The engines are in ``corpusveil.jobs``, one file each: a dataclass with the two methods of ``Engine``, whose fields are
 those settings of ``[engine]`` that it takes. An entry point of ``corpusveil.engines`` names it (``registry``).
@@ -7,29 +7,11 @@ those settings of ``[engine]`` that it takes. An entry point of ``corpusveil.eng
 from __future__ import annotations
 
 import dataclasses
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from corpusveil.registry import Registry
 from corpusveil.waiting import reached
-
-NAMESPACE = "corpusveil"
-NAMES = (
-    "shards_done", "shards_kept", "shards_failed", "documents", "tokens", "privatized", "changed", "bad_rows",
-)  # fmt: skip
-"""Tasks done in this run, found done, and refused; what the done tasks wrote. Computed from the input: private."""
-
-Measured = Mapping[str, int]
-"""The amounts that a task, or a run, adds to each name."""
-
-
-def total(parts: Iterable[Measured | None]) -> dict[str, int]:
-    """Return the sum of the measures of tasks; None, from a task without measures, adds nothing."""
-    sums: Counter[str] = Counter()
-    for part in parts:
-        sums.update(part or {})
-    return dict(sums)
 
 
 class Engine(Protocol):
@@ -42,8 +24,8 @@ class Engine(Protocol):
     def slots(self) -> int:
         """Return how many tasks run in parallel; 1 if that is not known."""
 
-    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> Measured | None:
-        """Run the function on every task; return the sums of its measures, as far as the engine keeps them."""
+    def run(self, function: Callable[[Any], object], tasks: Sequence[Any]) -> object:
+        """Run the function on every task; what either returns is not used."""
 
 
 class Here:
@@ -52,12 +34,10 @@ class Here:
     def slots(self) -> int:
         return 1
 
-    def run(self, function: Callable[[Any], Measured | None], tasks: Sequence[Any]) -> dict[str, int]:
-        done = []
+    def run(self, function: Callable[[Any], object], tasks: Sequence[Any]) -> None:
         for number, task in enumerate(tasks):
             reached(f"task {number + 1} of {len(tasks)}", number / len(tasks))
-            done.append(function(task))
-        return total(done)
+            function(task)
 
 
 ENGINES: Registry[type[Engine]] = Registry("engine")

@@ -121,11 +121,7 @@ def written(there: dict[str, Any]) -> float | None:
     """Return the time of the last write in what a file system says, in seconds since the epoch, by its own clock."""
     names = ("mtime", "LastModified", "last_modified", "updated", "modified", "created")
     when = next((there[name] for name in names if there.get(name) is not None), None)
-    if isinstance(when, str):  # Google's
-        try:
-            when = datetime.fromisoformat(when)
-        except ValueError:
-            return None
+    when = datetime.fromisoformat(when) if isinstance(when, str) else when  # Google's
     return when.timestamp() if isinstance(when, datetime) else when
 
 
@@ -134,18 +130,17 @@ def listing(url: str, *, folders: bool = False) -> list[str]:
 
     With ``folders``, return those of everything in it.
     """
+    if not folders:
+        return sorted(sizes(url))
     own, entries = posixpath.basename(resolve(url)[1].rstrip("/")), _entries(url)
     inside = (entry["name"].rstrip("/").rsplit("/", 2) for entry in entries)
-    return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own]) if folders else sorted(_sizes(entries))
+    return sorted(parts[-1] for parts in inside if parts[-2:-1] == [own])
 
 
 def sizes(url: str) -> dict[str, int]:
     """Return the sizes of the plain files directly in the folder ``url`` by their names; none, no folder: {}."""
-    return _sizes(_entries(url))
-
-
-def _sizes(entries: list[dict[str, Any]]) -> dict[str, int]:
-    there = {posixpath.basename(each["name"]): int(each["size"] or 0) for each in entries if each["type"] == "file"}
+    files = (entry for entry in _entries(url) if entry["type"] == "file")
+    there = {posixpath.basename(entry["name"]): int(entry["size"] or 0) for entry in files}
     return {name: size for name, size in there.items() if name}  # consoles mark a folder by an object without a name
 
 

@@ -26,7 +26,7 @@ Parts = tuple[str, ...]
 _LISTED_WHOLE = {"s3", "gs", "abfs"}
 """Stores that list everything below a folder in pages, instead of one folder after the other."""
 _LOGS = ("_spark_metadata", "_delta_log", ".hoodie", "metadata")
-"""The folders in which a stream of Spark, Delta, Hudi and Iceberg say which files count; all but the first: Parquet."""
+"""The folders in which a stream of Spark, Delta, Hudi and Iceberg say which files count."""
 _ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 
@@ -82,7 +82,7 @@ def find_shards(
     if len(stores) > 1:
         named, other = list(stores.values())[:2]
         raise DataError(f"The input is on different kinds of store ({named}, {other}); run them separately.")
-    walk.refuse_tables(is_parquet=any(url.endswith(".parquet") for url in entries))
+    walk.refuse_tables()
     entries = walk.of_one_form(walk.each_once(entries), form)
     paths = [_path(url) for url in entries]
     if root is None:
@@ -128,11 +128,11 @@ class _Walk:
                 above = posixpath.dirname(above)
         return {_address(pattern, fs, entry["name"]): entry for entry in entries}
 
-    def refuse_tables(self, *, is_parquet: bool) -> None:
+    def refuse_tables(self) -> None:
         """Raise DataError if a folder, or one above it, has the log of a table."""
         for folder, (pattern, fs) in self.suspects.items():
             with contextlib.suppress(AddressError), failing(pattern, "listed"):  # above what this user may read
-                if any(_has_log(fs, folder, name) for name in _LOGS[: None if is_parquet else 1]):
+                if any(_has_log(fs, folder, name) for name in _LOGS):
                     raise DataError(
                         f"{pattern}: this is of a table of Delta, Iceberg or Hudi, or of a stream of Spark, in whose "
                         "folder there can be files of deleted and replaced rows; write its present rows into another "

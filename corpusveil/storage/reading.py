@@ -116,11 +116,7 @@ def reading(task: ShardTask, columns: Columns, key: bytes = b"", bad: BadRows | 
         keyed = KeyedReader(raw, key)
         file: Any = keyed.whole() if form.seeks else keyed
         batches = _sound(
-            form.batches(file, task.url, columns, task.start, task.stop),
-            task,
-            columns.id,
-            bad,
-            _lacking(task, columns),
+            form.batches(file, task.url, columns, task.start, task.stop), task, columns.id, bad, _lacking(task, columns)
         )
         yield OpenShard(batches, keyed, functools.partial(form.kept_types, file, task.url, columns))
 
@@ -143,11 +139,7 @@ def _without_id(batch: Batch, column: str | None) -> Iterator[BadRow]:
 
 
 def _sound(
-    batches: Iterator[Batch],
-    task: ShardTask,
-    column: str | None,
-    aside: BadRows | None,
-    lacking: Sequence[BadRow] = (),
+    batches: Iterator[Batch], task: ShardTask, column: str | None, aside: BadRows | None, lacking: Sequence[BadRow] = ()
 ) -> Iterator[Batch]:
     """Yield batches, and raise, or set ``aside``, bad rows, also those without an id in its ``column``.
 
@@ -163,7 +155,7 @@ def _sound(
             for bad in batch.bad:
                 sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
                 if aside is None:
-                    raise bad.kind(sentence)
+                    raise DataError(sentence)
                 aside.add(bad, sentence)
             yield batch
     except UserError:

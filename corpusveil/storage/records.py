@@ -121,11 +121,7 @@ class Failed(Record):
 class Beat(Record):
     """``progress/*``: the progress of a task."""
 
-    documents: int = 0
     tokens: int
-    privatized: int = 0
-    changed: int = 0
-    bad_rows: int = 0
     share: float = 0.0
     """How much of the input shard is read, 0 to 1; 0 if its form is not read from front to end."""
 

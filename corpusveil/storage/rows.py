@@ -12,7 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from corpusveil.choices import SEPARATORS, Separator
-from corpusveil.errors import DataError, UserError, not_a_choice, of_other_type
+from corpusveil.errors import DataError, not_a_choice, of_other_type
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -92,11 +92,10 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that can't be read: its number from 0, why, and the kind of error."""
+    """A row that can't be read: its number from 0, and why."""
 
     number: int
     why: str
-    kind: type[UserError] = DataError
 
 
 @dataclass(slots=True)

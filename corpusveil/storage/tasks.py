@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -9,7 +10,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import IO, Any, cast
 
-from corpusveil.errors import BadShardsError, DataError, SettingError
+from corpusveil.errors import DataError, SettingError
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BLOCK_ROWS
@@ -54,33 +55,23 @@ class ShardTask:
 
 
 def plan(
-    shards: Sequence[InputShard],
-    suffix: str | None,
-    rows_per_task: int | None,
-    slots: Callable[[], int] = lambda: 1,
+    shards: Sequence[InputShard], suffix: str | None, rows_per_task: int | None, slots: Callable[[], int] = lambda: 1
 ) -> list[ShardTask]:
     """Return one task for each shard; several for one of more than about ``rows_per_task`` (a multiple of 8,192) rows.
 
     Without ``rows_per_task``, a large shard is split if it is at least ``_UNEVEN`` equal shares of ``slots`` workers:
     one that is far larger than others, or any where shards are few. Splitting never changes the output. ``suffix`` is
-    that of the output files, None for that of the input. Raises UserError for a wrong number of rows, and
-    BadShardsError for shards whose beginning cannot be read.
+    that of the output files, None for that of the input. Raises UserError for a wrong number of rows.
     """
     if rows_per_task is not None and (rows_per_task <= 0 or rows_per_task % BLOCK_ROWS):
         raise SettingError(f"rows per task = {rows_per_task}: give a multiple of {BLOCK_ROWS}.")
     tasks: list[ShardTask] = []
     shares = _shares(shards, slots) if rows_per_task is None else dict.fromkeys(range(len(shards)), 0)
-    bad: dict[int, str] = {}
     rows_per_byte: list[float] = []
     for number, shard in enumerate(shards):
         form = formats.form_of(shard.url)
         whole = ShardTask(number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
-        try:
-            tasks += _parts(whole, form, shares.get(number, 1), rows_per_task, rows_per_byte)
-        except DataError as error:
-            bad[number] = str(error)
-    if bad:
-        raise BadShardsError(bad)
+        tasks += _parts(whole, form, shares.get(number, 1), rows_per_task, rows_per_byte)
     return tasks
 
 
@@ -122,8 +113,9 @@ def _parts(
     """Yield the tasks of a shard: ``pieces`` of about the same size, or of these ``rows``; the last has the rest."""
     about = 0.0
     if pieces != 1 and (rows or len(rows_per_byte) < _SHARDS_LOOKED_AT):
-        about = about_rows(whole.url, form)
-        rows_per_byte.append(about / max(1, whole.size))
+        with contextlib.suppress(DataError):  # its task refuses a damaged shard
+            about = about_rows(whole.url, form)
+            rows_per_byte.append(about / max(1, whole.size))
     elif pieces != 1:
         about = whole.size * fmean(rows_per_byte)
     rows = rows or math.ceil(about / pieces / BLOCK_ROWS) * BLOCK_ROWS

@@ -68,16 +68,6 @@ class Counts:
         known, unknown, stops = (int(count) for count in self.roles[[KNOWN_WORD, UNKNOWN_WORD, STOP_WORD]])
         return unknown / max(1, known + unknown + stops)
 
-    def measured(self) -> dict[str, int]:
-        """Return the measures that engines add up (``storage.engine``)."""
-        return {
-            "documents": self.documents,
-            "tokens": self.tokens_written,
-            "privatized": self.privatized,
-            "changed": self.privatized - self.unchanged,
-            "bad_rows": self.bad_rows,
-        }
-
     @classmethod
     def of(cls, record: Counted, where: str) -> Counts:
         """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other counts."""

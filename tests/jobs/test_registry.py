@@ -21,8 +21,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from corpusveil.storage.engine import total
-
 
 @dataclass(frozen=True)
 class Threads:
@@ -31,9 +29,9 @@ class Threads:
     def slots(self) -> int:
         return self.workers
 
-    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> dict[str, int]:
+    def run(self, function: Callable[[Any], Any], tasks: Sequence[Any]) -> None:
         with ThreadPoolExecutor(self.workers) as pool:
-            return total(pool.map(function, tasks))
+            list(pool.map(function, tasks))
 '''
 
 

@@ -98,7 +98,7 @@ def test_a_long_document_is_worked_on_in_parts_that_do_not_show(
         assert [int(part[0]) for part in parts[1:]] == [int(part[1]) for part in parts[:-1]]
         again, counted = kernel.apply(Documents(column, range(len(texts))))
         assert again.equals(whole)
-        assert counted.measured() == counts.measured()
+        assert counted.private() == counts.private()
 
 
 def test_the_sign_of_an_international_number_goes_with_it() -> None:

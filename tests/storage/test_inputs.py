@@ -98,7 +98,6 @@ def test_a_table_in_whose_folder_deleted_rows_can_lie_is_refused(tmp_path: Path)
     with refused("unsuitable-data", "Delta"):
         find_shards([f"{tmp_path}/db"])
     assert relative(touch(tmp_path / "other", "metadata/about.json", *names) / "data") == ["a.parquet"]
-    assert relative(touch(tmp_path / "sink", "_delta_log/0.json", "a.json")) == ["a.json"], "no table of JSON has one"
 
 
 def test_a_file_with_two_names_is_drawn_once_or_refused(tmp_path: Path) -> None:

@@ -137,10 +137,7 @@ def _cells(
         f"max_line_size = {_MOST_ROW_BYTES}, buffer_size = {2 * _MOST_ROW_BYTES})"
     )
     where = None
-    with (
-        _pipe(_sound(source, name, separator)) as path,
-        duckdb.connect(config={"threads": 1}) as connection,
-    ):
+    with _pipe(_sound(source, name, separator)) as path, duckdb.connect(config={"threads": 1}) as connection:
         try:
             with connection.sql(query, params={"path": path}).to_arrow_reader(_ROWS) as reader:
                 for rows in reader:

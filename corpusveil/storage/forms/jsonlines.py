@@ -9,7 +9,6 @@ from itertools import chain
 from operator import itemgetter
 from typing import IO, Any, ClassVar
 
-import numpy as np
 import orjson
 import pyarrow as pa
 
@@ -105,15 +104,6 @@ def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Se
         return None
 
 
-def _strings(texts: Sequence[str | None]) -> pa.Array:
-    """Return texts as large_string; a single one, which may be huge, is copied once instead of twice."""
-    if len(texts) != 1 or texts[0] is None:
-        return pa.array(texts, type=pa.large_string())
-    data = texts[0].encode()
-    bounds = np.array([0, len(data)], dtype=np.int64)
-    return pa.LargeStringArray.from_buffers(1, pa.py_buffer(bounds), pa.py_buffer(data))
-
-
 def quoted(texts: pa.Array, before: str, after: str) -> bytes | memoryview:
     """Return large_string [N] as JSON strings between two pieces; most long texts have a line break, which is slow."""
     _, offsets = string_bytes(texts)
@@ -190,14 +180,14 @@ class JsonLines(ByteForm):
                 try:
                     text, identity, values = _row(line, columns)
                 except DataError as error:
-                    batch.bad.append(BadRow(number, str(error), type(error)))
+                    batch.bad.append(BadRow(number, str(error)))
                     continue
                 texts.append(text)
                 batch.numbers.append(number)
                 identities.append(identity)
                 for column, value in zip(kept, values, strict=True):
                     column.append(value)
-        batch.texts = _strings(texts)
+        batch.texts = pa.array(texts, type=pa.large_string())
         batch.ids = None if columns.id is None else list(identities)
         batch.kept = [pa.ExtensionArray.from_storage(JSON, pa.array(column, type=pa.large_string())) for column in kept]
         return batch

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.display import Card, Shown, several
@@ -23,7 +23,7 @@ from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
 from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
-from corpusveil.storage.engine import Engine, Here, Measured
+from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import BadRows, checked_columns, first_rows, first_types, names_of
@@ -61,8 +61,6 @@ class Outcome(Shown):
     shards: int
     content_sha256: str
     seconds: float
-    measured: Measured = field(default_factory=dict)
-    """The measures of this run, by the names of ``storage.engine``: less than ``counts`` if it resumed another run."""
     output: str = ""
     records: str = ""
     counted: str = "token"
@@ -87,20 +85,6 @@ class Outcome(Shown):
                 ("records", f"{self.records} (do not publish)"),
             ],
         )
-
-
-def finish_shards(
-    job: ShardJob, tasks: Sequence[ShardTask], engine: Engine, drafted: Mapping[str, Any]
-) -> tuple[Counts, str]:
-    """Join the pieces of shards, and write the manifest (``write_manifest``); return totals and content digest."""
-    if split := joining_tasks(tasks):
-        run_tasks(job, split, engine, waiting("joining pieces of shards"))
-    # also left by a run that was split in another way, or by a worker that was killed at the end
-    for part in ("pieces", "progress"):
-        for name in files.listing(job.records.address(part)):
-            files.remove(job.records.address(part, name))
-    _sweep(job)
-    return write_manifest(drafted, job.writes.url, job.records, whole_shards(tasks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,9 +246,15 @@ class _Start:
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
         what = "privatizing shards"
         shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
-        measured = run_tasks(job, left, self.engine, shown)
-        totals, content = finish_shards(job, tasks, self.engine, drafted)
-        return dataclasses.replace(self._result(totals, content), measured=measured)
+        run_tasks(job, left, self.engine, shown)
+        if split := joining_tasks(tasks):
+            run_tasks(job, split, self.engine, waiting("joining pieces of shards"))
+        # also left by a run that was split in another way, or by a worker that was killed at the end
+        for part in ("pieces", "progress"):
+            for name in files.listing(job.records.address(part)):
+                files.remove(job.records.address(part, name))
+        _sweep(job)
+        return self._result(*write_manifest(drafted, job.writes.url, job.records, whole_shards(tasks)))
 
     def tidy(self, _: Outcome) -> None:
         """Remove what a finished release does not need, and write its page."""

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from corpusveil.display import several
 from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Drops
@@ -17,7 +16,6 @@ from corpusveil.ledger.units import documents_of
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.durable import Work
-from corpusveil.storage.engine import Measured
 from corpusveil.storage.reading import MOST_PLACES, BadRows, OpenShard, reading, type_names
 from corpusveil.storage.records import Beat, Made, Records, Shard, Source
 from corpusveil.storage.tasks import KeyedReader, ShardTask, keyed_digest, plain_digest
@@ -33,8 +31,6 @@ class ShardJob(Work[Shard]):
 
     name: ClassVar[str] = "privatize"
     folder: ClassVar[str] = "shards"
-    kept: ClassVar[Measured | None] = {"shards_kept": 1}
-    refused: ClassVar[Measured | None] = {"shards_failed": 1}
 
     kernel: Transform
     reads: CorpusIn
@@ -65,11 +61,6 @@ class ShardJob(Work[Shard]):
         """The private records."""
         return self.writes.private
 
-    @property
-    def by_place(self) -> bool:
-        """Whether noise depends on the places of documents."""
-        return self.reads.columns.id is None and not self.kernel.same_noise
-
     def place(self) -> Records:
         return self.records
 
@@ -93,12 +84,6 @@ class ShardJob(Work[Shard]):
         super(ShardJob, self).note(record, task)
         self.records.remove(f"progress/{task.record_name}")
 
-    def ended(self, record: Shard, task: ShardTask) -> Measured | None:
-        if task.pieces:  # which were counted
-            return None
-        counts = Counts.of(record.counts, self.records.url)
-        return {"shards_done": 1, **counts.measured()}
-
     def _mark(self, task: ShardTask) -> tuple[Any, ...]:
         """Return the values that a record of this task must have: key, rows and columns (the claim has the unit)."""
         columns = self.reads.columns.written
@@ -106,7 +91,10 @@ class ShardJob(Work[Shard]):
 
     def do(self, task: ShardTask) -> Shard:
         if self.is_finished:
-            raise self._changed(task)
+            raise ChangedError(
+                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+                "input into another output, as a further release. Documents without an id may spend again then."
+            )
         if task.pieces:
             return self._join(task)
         began, counts = time.monotonic(), Counts()
@@ -154,16 +142,6 @@ class ShardJob(Work[Shard]):
                     "read the release as one table; write all shards with one type."
                 )
         return types
-
-    def _changed(self, task: ShardTask) -> ChangedError:
-        """Return the sentence about an input, or a shard, that is not what a finished release was made of."""
-        record = self.records.read(f"shards/{task.record_name}", Shard)
-        documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
-        again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
-        return ChangedError(
-            f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-            f"input into another output, as a further release.{again if self.by_place else ''}"
-        )
 
     def _record(
         self, task: ShardTask, output: Made, counts: Counts, read: str, seconds: float, bad: Sequence[int]
@@ -219,8 +197,7 @@ class _Progress:
             share = (stop - task.start) / (task.stop - task.start)
         elif not task.start:
             share = self._source.share(task.size)
-        beat = Beat(**counts.measured(), share=round(share, 4))
-        self._records.write(f"progress/{task.record_name}", beat)
+        self._records.write(f"progress/{task.record_name}", Beat(tokens=counts.tokens_written, share=round(share, 4)))
 
 
 def _refuse_nothing(task: ShardTask, counts: Counts, why: str) -> None:
