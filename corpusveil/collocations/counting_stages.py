@@ -17,7 +17,7 @@ from corpusveil.arrays import UInt64
 from corpusveil.choices import Hyphens
 from corpusveil.collocations import ngrams, parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
-from corpusveil.collocations.ngrams import Run, merged, unpacked
+from corpusveil.collocations.ngrams import KeyCounts, merged, unpacked
 from corpusveil.collocations.word_counts import counted, spread, summed
 from corpusveil.errors import ArtifactError
 from corpusveil.spaces.vocabulary import buffers
@@ -176,7 +176,7 @@ class AddNgrams(Stage[NgramsAdded]):
     output: str
 
     def make(self, task: PartTask) -> dict[str, Any]:
-        runs: list[Run] = []
+        runs: list[KeyCounts] = []
         size = 0
         for table in parts.read(self.made, task.part, task.parts):
             runs.append((table["key"].to_numpy(), table["count"].to_numpy()))

@@ -23,7 +23,7 @@ MULTIPLIER = 0x9E3779B97F4A7C15
 _INVERSE = pow(MULTIPLIER, -1, 1 << 64)
 MOST_KEYS = 16 << 20
 """Keys in memory before they are counted and written: 128 MiB."""
-Run: TypeAlias = tuple[UInt64, Int64]
+KeyCounts: TypeAlias = tuple[UInt64, Int64]
 """Different keys, sorted, and the count of each."""
 
 
@@ -57,13 +57,13 @@ def keys_of(tokens: Tokens, ends: Bool, max_n: int) -> UInt64:
     return keys[: _gather(tokens.ids, tokens.classes, ends, tokens.offsets, max_n, KEY_BITS // max_n, keys)]
 
 
-def counted(keys: Sequence[UInt64]) -> Run:
+def counted(keys: Sequence[UInt64]) -> KeyCounts:
     """Count equal keys."""
     different, counts = np.unique(np.concatenate([np.empty(0, np.uint64), *keys]), return_counts=True)
     return different, counts
 
 
-def merged(runs: Sequence[Run]) -> Run:
+def merged(runs: Sequence[KeyCounts]) -> KeyCounts:
     """Add up the counts of equal keys."""
     keys = np.concatenate([np.empty(0, np.uint64), *(keys for keys, _ in runs)])
     counts = np.concatenate([np.empty(0, np.int64), *(counts for _, counts in runs)])
