@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
@@ -13,7 +12,6 @@ from corpusveil.choices import Duplicates, OnBadRows, Separator
 from corpusveil.errors import (
     DataError,
     SettingError,
-    UserError,
     nearest,
     of_other_type,
 )
@@ -25,7 +23,7 @@ from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, previewed
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
-from corpusveil.pipelines.settings.faults import ended, validated
+from corpusveil.pipelines.settings.faults import Caller, validated
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import ENGLISH
 from corpusveil.storage import files
@@ -47,21 +45,6 @@ _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")
 PASSAGE = 10.0
 """The epsilon of a text, at which ``preview`` shows passages."""
 _ALSO = ("duplicates", "accept_no_guarantee")
-
-
-@dataclass(frozen=True, slots=True)
-class NamedCall:
-    """A call from Python whose arguments are settings, under the names of the options of *privatize*."""
-
-    call: str
-
-    def name(self, place: str) -> str:
-        named = (name for name, setting in _arguments().items() if setting.place == place)
-        return next(named, place.partition(".")[2] or place)
-
-    def fault(self, place: str, sentence: str, value: object = None, kind: type[UserError] = SettingError) -> UserError:
-        given = "" if value is None else f" = {value!r}"
-        return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
 
 
 @overload
@@ -137,7 +120,12 @@ def preview(
 def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
     made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
-    known, caller = _arguments(), NamedCall(call)
+    known = _arguments()
+    names = {setting.place: name for name, setting in known.items()}
+    caller = Caller(
+        lambda place: names.get(place, place.partition(".")[2] or place), lambda value: f" = {value!r}", f"{call}: ",
+        "argument",
+    )  # fmt: skip
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
         if setting is None:

@@ -298,12 +298,12 @@ def check(document: Document) -> None:
     """Raise UserError for settings that a schedule lacks, and for private files in a public place."""
     settings = document.settings
     if settings.output is None:
-        raise document.fault("output", "a schedule makes releases; add this section and those that a release needs")
+        raise SettingError(f"{document.file}, [output]: a schedule makes releases; add this section and all they need.")
     if settings.key.path is None and settings.key.environment is None:
-        raise document.fault(
-            "key", "a schedule needs one key for all its releases; make one with 'corpusveil key new PATH', and set "
-            "key.path",
-        )  # fmt: skip
+        raise SettingError(
+            f"{document.file}, [key]: a schedule needs one key for all its releases; make one with 'corpusveil key new "
+            "PATH', and set key.path."
+        )
     refuse_published(settings)
 
 

@@ -6,7 +6,6 @@ import gzip
 import itertools
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -85,19 +84,6 @@ class TestTokenize:
             (told["documents"], told["sentences"]) == (len(made.documents), made.sentences) == (len(rows), len(lines))
         )
         assert told["words"] == told["tokens"] == made.words
-
-    @pytest.mark.parametrize("method", ["gst", "mst"])
-    def test_collocations_lose_and_repeat_no_word(
-        self, made: Made, source: Path, table: str, tmp_path: Path, method: Any
-    ) -> None:
-        """The same words in the same order, some joined, and only those of the table."""
-        tokenize_corpus([str(source)], str(tmp_path / "words"), Local())
-        told = tokenize_corpus([str(source)], str(tmp_path / "out"), Local(), method, table)
-        plain = rows_of(tmp_path / "words")
-        assert [[word for token in row for word in token.split("_")] for row in rows_of(tmp_path / "out")] == plain
-        joined = {token for row in rows_of(tmp_path / "out") for token in row if "_" in token}
-        assert joined == {"_".join(words) for words in PAIRS}
-        assert told["tokens"] < told["words"] == made.words
 
     @pytest.mark.spark
     @pytest.mark.usefixtures("spark")
