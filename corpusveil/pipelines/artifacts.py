@@ -104,7 +104,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
-    """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
+    """Train word vectors on the tokens, on one machine; return their description."""
     chosen = needed(settings.embeddings, "embeddings")
     tokens = needed(needed(settings.collocations, "collocations").tokens, "collocations.tokens")
     training = Training(
@@ -112,14 +112,9 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
         workers=chosen.threads,
     )  # fmt: skip
     with making(chosen.vectors, watch) as said:
-        if chosen.trainer == "spark":
-            from corpusveil.jobs.mllib import train_on_spark
-
-            made = train_on_spark(tokens, chosen.vectors, training, settings.engine.master)
-        else:
-            engine = settings.engine.model_copy(update={"workers": None}).make()
-            with waiting("training"):
-                made = train_vectors(tokens, chosen.vectors, engine, training)
+        engine = settings.engine.model_copy(update={"workers": None}).make()
+        with waiting("training"):
+            made = train_vectors(tokens, chosen.vectors, engine, training)
         said.append(f"{made['words']:,} tokens, {made['dimensions']} dimensions")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made
