@@ -211,10 +211,10 @@ class Joiner:
     def __call__(self, tokens: Tokens) -> Tokens:
         words = np.where(tokens.ids >= 0, self.of_word[tokens.ids], UNKNOWN).astype(np.int32)
         joined, _ = units(tokens, words, self.collocations, self.method)
-        first = np.flatnonzero(joined.lengths)
-        entries = joined.entries[first]
-        ids = np.where(tokens.ids < self.known, tokens.ids, UNKNOWN)[first]
         whole = tokens.only(joined.lengths > 0)
-        whole.ends[:] = tokens.ends[first + joined.lengths[first] - 1]
-        whole.ids[:] = np.where(entries >= 0, self.of_entry[entries], ids)
+        whole.ids[whole.ids >= self.known] = UNKNOWN
+        begins = np.flatnonzero(joined.entries >= 0)
+        at = np.cumsum(joined.lengths > 0)[begins] - 1
+        whole.ends[at] = tokens.ends[begins + joined.lengths[begins] - 1]
+        whole.ids[at] = self.of_entry[joined.entries[begins]]
         return whole
