@@ -13,14 +13,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from corpusveil.collocations.tokenize import tokenize_corpus
 from corpusveil.collocations.training import find_tokens, train_vectors
 from corpusveil.collocations.word2vec import Training, count_tokens
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from tests.calls import QUIET, succeeds
+from tests.calls import succeeds
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import release_files
 
@@ -124,20 +123,10 @@ class TestTrain:
     @pytest.mark.usefixtures("spark")
     @pytest.mark.nightly
     def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
-        """MLlib's vectors of the same tokens, with the same counts, in the same form; gensim's as a job are its own."""
+        """gensim in a job on an executor makes the vectors that it makes here."""
         arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]
-        succeeds(*arguments, "--output", tmp_path / "spark", "--trainer", "spark", *QUIET)
-        read = cv.read_vectors(str(tmp_path / "spark"))
-        counts = count_tokens(find_tokens(str(tokens)).shards)
-        assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
-            token: count for token, count in counts.items() if count >= 2
-        }
-        assert read.vectors.shape == (len(read.words), 12)
-        assert len(np.unique(read.vectors, axis=0)) == len(read.words)
-        refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--threads", "2"]
-        assert run(refused) == 2
         quiet = ["--progress", "none", "--output"]
-        succeeds(*arguments, "--engine", "spark", *quiet, tmp_path / "job")  # gensim, on an executor
+        succeeds(*arguments, "--engine", "spark", *quiet, tmp_path / "job")
         succeeds(*arguments, *quiet, tmp_path / "here")
         job, here = (np.load(tmp_path / name / "vectors.npy") for name in ("job", "here"))
         assert np.array_equal(job, here)

@@ -57,8 +57,6 @@ class EmbeddingsSettings(Section):
     threads: int = key(
         "The number of training threads. More than 1 is faster, but results differ from run to run.", 1, ge=1,
         group="Engine")
-    trainer: Literal["gensim", "spark"] = key(
-        "The trainer: gensim on one machine, or MLlib on Spark.", "gensim", group="Engine")
 
 
 class SpaceSettings(Section):
