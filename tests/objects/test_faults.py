@@ -129,7 +129,6 @@ class TestOneSentence:
             ["tokenize", f"{nowhere}/*.json", "--tokenizer", "word", "--output", out],
             ["train", "--tokens", nowhere, "--output", out],
             ["space", "--vectors", nowhere, "--output", out, "--progress", "none"],
-            ["mechanisms", "tem", "--space", nowhere],
             ["ledger", "show", nowhere],
         ):
             fails(words, "missing-file", nowhere, "there is no such bucket; make it, or choose another bucket")
