@@ -38,7 +38,7 @@ from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
 from corpusveil.text import languages
-from corpusveil.waiting import reached, waiting
+from corpusveil.waiting import waiting
 
 SHOWN = 10
 _COUNTED = ("document", "sentence", "word", "different word")
@@ -113,10 +113,8 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     )  # fmt: skip
     with making(chosen.vectors, watch) as said:
         engine = settings.engine.model_copy(update={"workers": None}).make()
-        # In this process alone: a function cannot be sent to another one to report from there.
-        progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
         with waiting("training"):
-            made = train_vectors(tokens, chosen.vectors, engine, training, progress=progress)
+            made = train_vectors(tokens, chosen.vectors, engine, training)
         said.append(f"{made['words']:,} tokens, {made['dimensions']} dimensions")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made

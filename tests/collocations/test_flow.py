@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -14,8 +15,8 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.collocations.tokenize import tokenize_corpus
-from corpusveil.collocations.training import find_tokens, train_vectors
-from corpusveil.collocations.word2vec import Training, count_tokens
+from corpusveil.collocations.training import train_vectors
+from corpusveil.collocations.word2vec import Training
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
@@ -99,7 +100,7 @@ class TestTrain:
         arguments = ["train", "--tokens", str(tokens), "--output", str(tmp_path / "vectors"), "--progress", "none"]
         succeeds(*arguments, "--dimensions", "12", "--epochs", "2", "--min-count", "2")
         read = cv.read_vectors(str(tmp_path / "vectors"))
-        counts = count_tokens(find_tokens(str(tokens)).shards)
+        counts = Counter(flat(lines_of(tokens)))
         assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
             token: count for token, count in counts.items() if count >= 2
         }
@@ -111,9 +112,12 @@ class TestTrain:
     def test_is_deterministic(self, tokens: Path, tmp_path: Path) -> None:
         """With one worker: the same vectors again, from however many shards, and nothing but the artifact is left."""
         first = train_vectors(str(tokens), str(tmp_path / "a"), Local(), SMALL)
-        whole = tmp_path / "whole.txt"
-        shards = find_tokens(str(tokens)).shards
-        whole.write_bytes(b"".join(gzip.decompress(Path(shard).read_bytes()) for shard in shards))
+        whole = shutil.copytree(tokens, tmp_path / "whole")
+        paths = sorted((whole / "lines").iterdir())
+        data = b"".join(gzip.decompress(path.read_bytes()) for path in paths)
+        for path in paths:
+            path.unlink()
+        paths[0].write_bytes(gzip.compress(data))
         again = train_vectors(str(whole), str(tmp_path / "b"), Local(), SMALL)
         assert first["vectors_sha256"] == again["vectors_sha256"]
         names = ["_artifact.json", "vectors.npy", "vocabulary.parquet"]
