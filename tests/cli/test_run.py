@@ -27,7 +27,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "score_min_count": 2, "connectors_rule": "edges", "tokenizer": "mst",
         },
         "embeddings": {
-            "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4,
+            "vectors": f"{folder}/vectors", "dimensions": 8, "window": 4,
             "epochs": 1, "min_count": 3, "threads": 1,
         },
         "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "counts": f"{folder}/counts"},
