@@ -39,7 +39,7 @@ from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import keyed_digest, plan
 from corpusveil.text import languages
-from corpusveil.waiting import reached, waiting
+from corpusveil.waiting import waiting
 
 SHOWN = 10
 _COUNTED = ("document", "sentence", "word", "different word")
@@ -105,7 +105,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
-    """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
+    """Train word vectors on the tokens, on one machine; return their description."""
     chosen = needed(settings.embeddings, "embeddings")
     tokens = needed(needed(settings.collocations, "collocations").tokens, "collocations.tokens")
     training = Training(
@@ -113,16 +113,9 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
         workers=chosen.threads,
     )  # fmt: skip
     with making(chosen.vectors, watch) as said:
-        if chosen.trainer == "spark":
-            from corpusveil.jobs.mllib import train_on_spark
-
-            made = train_on_spark(tokens, chosen.vectors, training, settings.engine.master)
-        else:
-            engine = settings.engine.model_copy(update={"workers": None}).make()
-            # In this process alone: a function cannot be sent to another one to report from there.
-            progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
-            with waiting("training"):
-                made = train_vectors(tokens, chosen.vectors, engine, training, progress=progress)
+        engine = settings.engine.model_copy(update={"workers": None}).make()
+        with waiting("training"):
+            made = train_vectors(tokens, chosen.vectors, engine, training)
         said.append(f"{made['words']:,} tokens, {made['dimensions']} dimensions")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made

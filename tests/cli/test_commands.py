@@ -53,13 +53,6 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
-def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp_path: Path) -> None:
-    same = write_shard(tmp_path / "same" / "x.jsonl", [{"id": "a", "text": "x"}] * 2)
-    for duplicates in ("independent", "same-noise"):
-        words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
-        assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
-
-
 class TestKey:
     def test_is_not_made_for_what_is_refused(self, call: list[str], home: Path) -> None:
         """What promises nothing is one rule for Python and here, and it is asked before a key is made."""

@@ -26,8 +26,7 @@ from corpusveil.passages.store import load_store
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
-from tests.passages.public import OTHER, SALT, SENTENCES, content, write
-from tests.passages.stores import passage_release
+from tests.passages.stores import OTHER, SALT, SENTENCES, content, passage_release, write
 
 pytestmark = pytest.mark.xdist_group("spark")
 

@@ -149,13 +149,11 @@ class TestTheBooks:
     @pytest.mark.parametrize(("per", "pieces"), [("document", 1), ("sentence", 3)])
     def test_a_text_of_n_pieces_spends_n_epsilon(self, tmp_path: Path, per: Any, pieces: int) -> None:
         """And again for other noise; a cap in nats refuses what would exceed it, of words too."""
-        given, ledger = (
-            ["One two. Three four. Five six."],
-            cv.Ledger(str(tmp_path / "ledger"), cap=6.0 * pieces + 1),
-        )
-        call = {"ledger": ledger, "unit": {"person": ["ann"]}, "ids": [1]}
-        cv.privatize(given, passage_release(per), **call)
-        cv.privatize(given, passage_release(per), **call)
+        given = pa.table({"text": ["One two. Three four. Five six."], "person": ["ann"]})
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=6.0 * pieces + 1)
+        call = {"ledger": ledger, "unit": "person", "ids": [1]}
+        for _ in range(2):
+            cv.privatize(given, passage_release(per), **call)
         with refused("cap-exceeded"):
             cv.privatize(given, passage_release(per, 5.0), **call)
 
