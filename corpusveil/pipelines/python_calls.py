@@ -244,8 +244,5 @@ def _engine(engine: Engine | None) -> Engine:
     if engine is None:
         return Local()
     if isinstance(engine, type) or not callable(getattr(engine, "run", None)):
-        needed = "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()"
-        if isinstance(engine, type):
-            raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
-        raise of_other_type("engine", engine, needed)
+        raise of_other_type("engine", engine, "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()")
     return engine
