@@ -30,11 +30,12 @@ from corpusveil.spaces.vectors import median_distance, read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import is_artifact
+from corpusveil.storage.durable import mark_of
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.parquet import opened
 from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import plan
+from corpusveil.storage.tasks import keyed_digest, plan
 from corpusveil.text import languages
 from corpusveil.waiting import waiting
 
@@ -161,6 +162,17 @@ def space(settings: Settings, watch: Watch) -> Space:
         said.append(f"{len(built):,} words, {built.dimensions} dimensions, {several(len(built.lists), 'list')}")
     _describe(built, watch)
     return built
+
+
+def call_of_space(settings: Settings) -> str:
+    """Return a digest of everything that decides the space of these settings."""
+    chosen = needed(settings.space, "space")
+    given = [*_vectors_of(settings), *filter(None, (chosen.counts, chosen.vocabulary, chosen.exclude))]
+    urls = [url for url in given if not is_artifact(url)]
+    urls += [files.join(url, name) for url in given if is_artifact(url) for name in files.listing(url)]
+    urls += [shard.url for shard in find_shards(chosen.lessons)] if chosen.lessons else []
+    places = {"path", "vectors", "counts", "vocabulary", "exclude", "lessons"}
+    return mark_of(chosen.model_dump(exclude=places), [keyed_digest(url, b"") for url in urls])
 
 
 def _taught(space: Space, teacher: str, lessons: Sequence[InputShard]) -> Space:

@@ -18,6 +18,7 @@ from corpusveil.errors import (
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.passages.pieces import Per
+from corpusveil.passages.store import Store
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, previewed
@@ -25,6 +26,7 @@ from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
 from corpusveil.pipelines.settings.faults import Caller, validated
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
 from corpusveil.spaces.installed import ENGLISH
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
@@ -49,20 +51,21 @@ _ALSO = ("duplicates", "accept_no_guarantee")
 
 @overload
 def release(
-    *, key: Key, store: str, epsilon: float, per: Per = ..., neighbors: int | None = ..., most_pieces: int | None = ...,
-    duplicates: Duplicates = ..., accept_overlap: bool = ...,
+    *, key: Key, store: str | Store, epsilon: float, per: Per = ..., neighbors: int | None = ...,
+    most_pieces: int | None = ..., duplicates: Duplicates = ..., accept_overlap: bool = ...,
 ) -> PassageRelease: ...  # fmt: skip
 
 
 @overload
 def release(
-    *, key: Key, risk: float | None = ..., epsilon: float | None = ..., space: str | None = ...,
+    *, key: Key, risk: float | None = ..., epsilon: float | None = ..., space: str | Space | None = ...,
     mechanism: str | None = ..., store: None = ..., **policies: Any,
 ) -> Release: ...  # fmt: skip
 
 
 def release(
-    *, key: Key, space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any
+    *, key: Key, space: str | Space | None = None, mechanism: str | None = None, store: str | Store | None = None,
+    **policies: Any,
 ) -> Any:  # fmt: skip
     """Return a release from names; ``print`` shows everything that they choose.
 
@@ -86,7 +89,7 @@ def release(
 
 def preview(
     texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
-    space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
+    space: str | Space | None = None, mechanism: str | None = None, store: str | Store | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
     """Return the first texts before and after, to look at; as private as the texts. Nothing is written or spent.
 
@@ -117,7 +120,7 @@ def preview(
     return previewed(ways, rows, sample, text, key or Key.generate(), named)
 
 
-def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
+def _named(call: str, space: str | Space | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
     made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
     known = _arguments()
@@ -130,7 +133,11 @@ def _named(call: str, space: str | None, mechanism: str | None, policies: Mappin
         setting = known.get(name)
         if setting is None:
             raise SettingError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
-        if value is not None:
+        if isinstance(value, (Space, Store)):
+            if value.url is None:
+                raise SettingError(f"{call}: {name}: this is not saved; save(URL) it, and give what that returns.")
+            made.setdefault(setting.name, {})[setting.key] = value.url
+        elif value is not None:
             made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
     if (output := made.get("output")) is not None:
         output["path"] = "-"
@@ -237,8 +244,5 @@ def _engine(engine: Engine | None) -> Engine:
     if engine is None:
         return Local()
     if isinstance(engine, type) or not callable(getattr(engine, "run", None)):
-        needed = "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()"
-        if isinstance(engine, type):
-            raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
-        raise of_other_type("engine", engine, needed)
+        raise of_other_type("engine", engine, "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()")
     return engine

@@ -100,11 +100,21 @@ class TestTheFlow:
             succeeds(*words, *QUIET)
         for name in ("counts", "table", "tokens", "space", "out"):
             found, expected = release_files(done / name), release_files(t / name)
-            found.pop("_step.json", None)
+            found.pop("_call.json", None)
             for one in (found, expected):
                 one.pop("_artifact.json", None)  # which names paths
                 one.pop("manifest.json", None)
             assert found == expected, name
+
+    def test_again_does_nothing_and_refuses_what_was_made_otherwise(self, done: Path) -> None:
+        """Every artifact knows its own call, and of a space a note does."""
+        said = succeeds("run", done / "run.toml", *QUIET).err
+        for name in ("counts", "table", "tokens", "vectors", "space"):
+            assert f"{done / name}: already complete; nothing was done." in said
+        for section, key, value in (("collocations", "max_n", 2), ("space", "lists", 3)):
+            values = whole(done)
+            values[section][key] = value
+            fails(["run", save(done / "other.toml", values), *QUIET], "unusable-address", "choose another")
 
 
 class TestWrongFiles:

@@ -31,15 +31,10 @@ _FIRST = "# What you have to decide. The schema next to this file has all other 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The settings of a file, and how they are written there.
-
-    Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
-    ``written`` has them as they stand in the file, by which what was made of it is known again.
-    """
+    """The settings of a file, whose relative paths are relative to its folder, whatever the working folder."""
 
     file: str
     settings: Settings
-    written: Settings
 
 
 def _name(place: str) -> str:
@@ -68,7 +63,7 @@ def read(file: str) -> Document:
     written = validated(data, caller)
     for place, sentence in rules.incomplete(written):
         raise caller.fault(place, sentence)
-    return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))), written)
+    return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))))
 
 
 def parsed(file: str) -> dict[str, Any]:
