@@ -30,14 +30,14 @@ for name in ("units", "startup"):
 """
 
 
+FUZZ = ["-m", "fuzz", "all", "--seeds"]
+
+
+@pytest.mark.nightly
 @pytest.mark.parametrize(
-    "program",
-    [
-        pytest.param(["-c", IN_ONE_PROCESS], id="all others", marks=pytest.mark.nightly),
-        pytest.param(["-m", "benchmarks", "ledger"], id="ledger", marks=pytest.mark.nightly),  # many processes
-    ],
+    "program", [["-c", IN_ONE_PROCESS], ["-m", "benchmarks", "ledger"], FUZZ], ids=["one process", "ledger", "fuzz"]
 )
-def test_every_benchmark_runs_at_its_smallest_size(program: list[str]) -> None:
+def test_every_benchmark_and_reader_of_the_fuzzer_runs_at_its_smallest_size(program: list[str]) -> None:
     """At night; by day mypy finds a name that moved."""
     smallest = {**os.environ, "CORPUSVEIL_BENCH_SMALLEST": "1"}
     done = subprocess.run(
@@ -46,10 +46,3 @@ def test_every_benchmark_runs_at_its_smallest_size(program: list[str]) -> None:
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     assert "Skipped" not in done.stdout, done.stdout
-
-
-@pytest.mark.nightly
-def test_every_reader_of_the_fuzzer_holds_on_its_own_seeds() -> None:
-    command = [sys.executable, "-m", "fuzz", "all", "--seeds"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr

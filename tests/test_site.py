@@ -18,7 +18,6 @@ import yaml
 from croniter import croniter
 
 from corpusveil.cli import main
-from scripts import llms_txt
 from tests.engines.corpora import HANG_SECONDS
 
 ROOT = Path(__file__).parents[1]
@@ -76,18 +75,6 @@ def test_the_documentation_can_be_read_in_an_afternoon() -> None:
     pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
     words = [word for path in pages for word in path.read_text().split() if re.search(r"\w", word)]
     assert len(words) <= MOST_WORDS
-
-
-def test_assistants_find_each_page_with_what_it_is_about() -> None:
-    """In ``llms.txt``, which mkdocs writes by a hook: a title, a summary, and a list of described links by section."""
-    text = llms_txt.index("corpusveil", "A summary", yaml.safe_load(NAV), ROOT / "docs")
-    assert text.startswith("# corpusveil\n\n> A summary.\n\n## Start\n\n- [Home](index.md): ")
-    links = re.findall(r"^- \[[^\]]+\]\(([\w/-]+\.(?:md|html))\): (\w.+[.?:])$", text, re.MULTILINE)
-    assert sorted(page for page, _ in links if "/" not in page) == PAGES
-    named = re.findall(r": ([\w/-]+\.(?:md|ipynb))$", NAV, re.MULTILINE)
-    assert [page for page, _ in links] == [name.replace(".ipynb", ".html") for name in named]
-    assert not [sentence for _, sentence in links if re.search(r"[`*]|\]\(|--8<--", sentence)]
-    assert "hooks: [scripts/llms_txt.py]" in (ROOT / "mkdocs.yml").read_text()
 
 
 def command_lines() -> Iterator[tuple[str, str]]:

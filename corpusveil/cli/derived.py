@@ -5,17 +5,15 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any
 
 import typer
 
 from corpusveil.cli.options import ProgressOption
-from corpusveil.errors import SettingError, UserError
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
 from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
-from corpusveil.pipelines.settings.faults import cut, ended, validated
+from corpusveil.pipelines.settings.faults import Caller, cut, validated
 
 _PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
 MOST_USED = "Most used"
@@ -26,25 +24,18 @@ STARTED = ("space", "mechanism")
 _OF_A_FILE = re.compile(r" Default in a file: .*?\.(?= |$)")
 
 
-@dataclass(frozen=True, slots=True)
-class CommandCall:
-    """A call of a command, whose settings were options."""
+def call_of(command: str) -> Caller:
+    """Return a call of a command, whose settings were options."""
 
-    command: str
-
-    def name(self, place: str) -> str:
+    def name(place: str) -> str:
         """Return the option of a setting; its key where this command has none."""
         section, _, key = place.partition(".")
-        for name, setting in options_of(self.command).items():
+        for option, setting in options_of(command).items():
             if setting.place == place:
-                return _flag(name, setting)
+                return _flag(option, setting)
         return f"{'--parameter ' * (section == 'mechanism')}{key}" if key else section
 
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
-        """Return an error of an option; a rule of a whole section names its settings itself."""
-        given = "" if value is None else f" {typed(value)}"
-        named = f"{self.name(place)}{given}: " if "." in place else ""
-        return kind(f"{named}{ended(sentence.replace('this key', 'this option'))}")
+    return Caller(name, lambda value: f" {typed(value)}", noun="option")
 
 
 def typed(value: Any) -> str:
@@ -116,7 +107,7 @@ def settings_of(command: str, given: Mapping[str, Any], passed: list[str]) -> Se
         sections["mechanism"] |= pairs("parameter", given.get("parameter") or [])
     if passed and BEHIND in known:
         sections.setdefault("engine", {})["options"] = list(passed)
-    return validated(sections, CommandCall(command))
+    return validated(sections, call_of(command))
 
 
 def _parameter(name: str, annotation: Any, default: Any = None) -> inspect.Parameter:
@@ -137,7 +128,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
 
 def _annotation(name: str, setting: Setting, command: str) -> Any:
     kind = setting.kind
-    help, metavar = _OF_A_FILE.sub("", setting.help(CommandCall(command).name)), setting.metavar
+    help, metavar = _OF_A_FILE.sub("", setting.help(call_of(command).name)), setting.metavar
     more: dict[str, Any] = {}
     if any(flow.artifact == setting.place for flow in FLOWS if flow.name == command):
         help = f"{help.partition(':')[0]}: a new folder or URL."  # of what others read

@@ -210,11 +210,11 @@ def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> i
     show = getattr(error, "show", None)
     if show is not None:  # a usage error of the command line
         if (refused := gone_option(arguments)) is not None:
-            from corpusveil.cli.derived import CommandCall
+            from corpusveil.cli.derived import call_of
             from corpusveil.pipelines.fields import named
 
             name, option, sentence = refused
-            print(f"corpusveil: {option}: {named(sentence, CommandCall(name).name)}. [wrong-setting]", file=sys.stderr)
+            print(f"corpusveil: {option}: {named(sentence, call_of(name).name)}. [wrong-setting]", file=sys.stderr)
             return 2
         show()
         missing = type(error).__name__ == "MissingParameter" and getattr(error, "param", None)

@@ -17,12 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.collocations.artifact import (
-    WORK,
-    ReadingOptions,
-    make_once,
-    remove_others,
-)
+from corpusveil.collocations.artifact import WORK, ReadingOptions, make_once, remove_others
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.corpus_shards import inputs_of, refuse_changed
 from corpusveil.collocations.counting_stages import (
@@ -34,12 +29,8 @@ from corpusveil.collocations.counting_stages import (
     table_of,
     write_part,
 )
-from corpusveil.errors import (
-    DataError,
-    below_least,
-    no_words,
-    not_a_choice,
-)
+from corpusveil.collocations.word_counts import COUNTS, most_frequent
+from corpusveil.errors import DataError, below_least, no_words, not_a_choice
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
 from corpusveil.storage.engine import Engine, Here
@@ -53,15 +44,15 @@ from corpusveil.text.languages import version_of
 def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int) -> None:
     """Write the words that occur ``min_count`` times, most frequent first. Raises UserError for none or too many."""
     most = most_words(max_n)
-    top, often, there = _EMPTY, 0, False
+    top, often, there = COUNTS.empty_table(), 0, False
     for counted in made:
-        words = read_table(counted, _EMPTY.column_names)
+        words = read_table(counted)
         there |= words.num_rows > 0
         words = words.filter(pc.greater_equal(words["count"], min_count))
         often += words.num_rows
         top = pa.concat_tables([top, words])
         if top.num_rows > 2 * most:
-            top = _most_frequent(top, most)
+            top = most_frequent(top).slice(0, most)
     if not there:
         raise no_words()
     if often > most:
@@ -71,14 +62,7 @@ def choose_vocabulary(made: Sequence[str], url: str, max_n: int, min_count: int)
         )
     if not often:
         raise DataError(f"No word occurs {min_count} times; lower min_count or count more text.")
-    write_table(_most_frequent(top, most), url)
-
-
-_EMPTY = pa.table({"word": pa.array([], pa.large_string()), "count": pa.array([], pa.int64())})
-
-
-def _most_frequent(words: pa.Table, most: int) -> pa.Table:
-    return words.take(pc.sort_indices(words, [("count", "descending"), ("word", "ascending")])).slice(0, most)
+    write_table(most_frequent(top), url)
 
 
 VERSION = 1

@@ -13,23 +13,26 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from corpusveil.arrays import UInt64
 from corpusveil.choices import Hyphens
-from corpusveil.collocations import parts
+from corpusveil.collocations import ngrams, parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
-from corpusveil.collocations.ngrams import NgramCounter, Runs, unpacked
-from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.collocations.ngrams import KeyCounts, merged, unpacked
+from corpusveil.collocations.word_counts import counted, spread, summed
 from corpusveil.errors import ArtifactError
 from corpusveil.spaces.vocabulary import buffers
 from corpusveil.storage import files
 from corpusveil.storage.durable import Done, PartTask, Stage, stem
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.text.classes import WORD
 from corpusveil.text.sentences import consecutive
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
 
 _BLANK = pa.scalar(" ", pa.large_string())
-_WORDS = pa.schema([("word", pa.large_string()), ("count", pa.int64()), ("hash", pa.uint64())])
+MOST_WORDS = 4 << 20
+"""Rows of counts of words in memory before they are added up, and written if as many as half are different words."""
 
 
 class WordsCounted(Read):
@@ -50,24 +53,27 @@ class CountWords(ShardStage[WordsCounted]):
     language: str | None = None
 
     def make(self, task: ShardTask) -> dict[str, Any]:
-        counter = WordCounter()
         read: dict[str, Any] = {}
         made: list[str] = []
+        waiting: list[pa.Table] = []
         words = 0
         tokenizer = Tokenizer.of_words([], self.hyphens, self.language)
         for texts in self.texts(task, read):
             tokens = tokenizer.tokenize(texts)
-            words += int(np.count_nonzero(tokens.classes == 0))
-            for table in counter.add(tokens):
-                made.append(self._put(task, f"{len(made):03d}", table))
-        made.append(self._put(task, f"{len(made):03d}", counter.take()))
+            words += int(np.count_nonzero(tokens.classes == WORD))
+            waiting.append(counted(tokens))
+            if sum(map(len, waiting)) > MOST_WORDS:
+                waiting = [summed(waiting)]
+                if len(waiting[0]) > MOST_WORDS // 2:
+                    made.append(self._put(task, len(made), waiting.pop()))
+        made.append(self._put(task, len(made), summed(waiting)))
         return {**read, "words": words, "made": made}
 
-    def _put(self, task: ShardTask, name: str, table: pa.Table) -> str:
-        url = self.address("made", f"{stem(task)}-{name}.parquet")
-        order = pc.sort_indices(table, [("hash", "ascending"), ("word", "ascending")])
-        table = table.take(order)
-        parts.write(url, table, table["hash"].to_numpy(), self.parts)
+    def _put(self, task: ShardTask, number: int, counts: pa.Table) -> str:
+        url = self.address("made", f"{stem(task)}-{number:03d}.parquet")
+        keys = spread(counts["word"].combine_chunks())
+        order = np.argsort(keys)
+        parts.write(url, counts.take(pa.array(order)), keys[order], self.parts)
         return url
 
 
@@ -88,9 +94,7 @@ class AddWords(Stage[Added]):
 
     def make(self, task: PartTask) -> dict[str, Any]:
         url = self.address("made", f"{stem(task)}.parquet")
-        table = pa.concat_tables([_WORDS.empty_table(), *parts.read(self.words_made, task.part, task.parts)])
-        added = table.group_by(["word", "hash"]).aggregate([("count", "sum")]).rename_columns(["word", "hash", "count"])
-        added = added.select(["word", "count", "hash"]).sort_by([("hash", "ascending"), ("word", "ascending")])
+        added = summed(parts.read(self.words_made, task.part, task.parts))
         write_table(added, url)
         return {"made": url, "different": added.num_rows}
 
@@ -115,30 +119,33 @@ class CountNgrams(ShardStage[NgramsCounted]):
     language: str | None = None
 
     def make(self, task: ShardTask) -> dict[str, Any]:
-        tokenizer, size = _vocabulary_tokenizer(self.vocabulary, self.mark, self.hyphens, self.language)
-        counter = NgramCounter(size, self.max_n)
+        tokenizer = _tokenizer(self.vocabulary, self.mark, self.hyphens, self.language)
         read: dict[str, Any] = {}
         made: list[str] = []
+        keys: list[UInt64] = []
         sentences = 0
         for texts in self.texts(task, read):
             tokens, ends = consecutive(tokenizer.tokenize(texts))
             sentences += int(ends.sum())
-            for run in counter.add(tokens, ends):
-                made.append(self._put(task, len(made), run))
-        made.append(self._put(task, len(made), counter.finish()))
+            keys.append(ngrams.keys_of(tokens, ends, self.max_n))
+            if sum(map(len, keys)) > ngrams.MOST_KEYS:
+                made.append(self._put(task, len(made), keys))
+                keys = []
+        made.append(self._put(task, len(made), keys))
         return {**read, "sentences": sentences, "made": made}
 
-    def _put(self, task: ShardTask, number: int, run: tuple[Any, Any]) -> str:
+    def _put(self, task: ShardTask, number: int, keys: list[UInt64]) -> str:
         url = self.address("made", f"{stem(task)}-{number:03d}.parquet")
-        parts.write(url, pa.table({"key": run[0], "count": run[1]}), run[0], self.parts)
+        different, counts = ngrams.counted(keys)
+        parts.write(url, pa.table({"key": different, "count": counts}), different, self.parts)
         return url
 
 
 @functools.lru_cache(maxsize=1)
-def _vocabulary_tokenizer(url: str, mark: str, *how: Any) -> tuple[Tokenizer, int]:  # noqa: ARG001 - of which vocabulary
+def _tokenizer(url: str, mark: str, *how: Any) -> Tokenizer:  # noqa: ARG001 - of which vocabulary
     words = read_vocabulary(url)["word"].combine_chunks()
     offsets, data = buffers(words)
-    return Tokenizer(WordTable.build(data, offsets), *how), len(words)
+    return Tokenizer(WordTable.build(data, offsets), *how)
 
 
 def read_vocabulary(url: str) -> pa.Table:
@@ -169,10 +176,14 @@ class AddNgrams(Stage[NgramsAdded]):
     output: str
 
     def make(self, task: PartTask) -> dict[str, Any]:
-        runs = Runs()
+        runs: list[KeyCounts] = []
+        size = 0
         for table in parts.read(self.made, task.part, task.parts):
-            runs.add((table["key"].to_numpy(), table["count"].to_numpy()))
-        keys, counts = runs.take()
+            runs.append((table["key"].to_numpy(), table["count"].to_numpy()))
+            if sum(len(keys) for keys, _ in runs) > max(ngrams.MOST_KEYS, 2 * size):
+                runs = [merged(runs)]
+                size = len(runs[0][0])
+        keys, counts = merged(runs)
         often = counts >= self.min_count
         lengths, ids = unpacked(keys[often], self.max_n)
         vocabulary = read_vocabulary(self.vocabulary)

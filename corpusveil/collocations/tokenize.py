@@ -10,7 +10,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpusveil.choices import Hyphens
@@ -18,7 +17,7 @@ from corpusveil.collocations.artifact import WORK, make_once, of_language, remov
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.collocations.tokenizers import METHODS, units
-from corpusveil.compiled import compiled
+from corpusveil.collocations.word_counts import COUNTS, most_frequent, summed, written
 from corpusveil.errors import SettingError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks
@@ -31,66 +30,9 @@ from corpusveil.text.classes import TOKENIZER_VERSION, WORD
 from corpusveil.text.languages import version_of
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
-from corpusveil.text.utf8 import KINDS, LOWER, lower_into
 
 VERSION = 1
 How = Literal["word", "gst", "mst"]
-_BLANK, _BREAK = 0x20, 0x0A
-
-
-@compiled
-def _write(
-    data: Any, starts: Any, ends: Any, classes: Any, offsets: Any, stops: Any, lengths: Any, lower: Any, kinds: Any,
-    out: Any, token_ends: Any, rows: Any,
-) -> Any:  # fmt: skip
-    """Write lower-cased units with blanks and line breaks; return the numbers of bytes and units."""
-    at = 0
-    unit = 0
-    for document in range(offsets.size - 1):
-        rows[document] = unit
-        t = offsets[document]
-        open_line = False
-        while t < offsets[document + 1]:
-            length = max(lengths[t], 1)
-            if classes[t] == WORD:
-                for k in range(t, t + length):
-                    if classes[k] == WORD:  # the full stop of an abbreviation is not part of the word
-                        if k > t:
-                            out[at] = 0x5F
-                            at += 1
-                        at = lower_into(data, np.int64(starts[k]), np.int64(ends[k]), out, at, lower, kinds)
-                token_ends[unit] = at
-                unit += 1
-                out[at] = _BLANK
-                at += 1
-                open_line = True
-            if stops[t + length - 1] and open_line:
-                out[at - 1] = _BREAK
-                open_line = False
-            t += length
-        if open_line:
-            out[at - 1] = _BREAK
-    rows[offsets.size - 1] = unit
-    return at, unit
-
-
-def written(
-    tokens: Tokens, stops: npt.NDArray[np.bool_], lengths: npt.NDArray[np.int8]
-) -> tuple[bytes, pa.Array, pa.Array]:
-    """Return the word units of a batch, lower-cased: as LineSentence text, as list<string> per document, and flat."""
-    out = np.empty(tokens.data.size * 3 // 2 + 2 * len(tokens) + 8, dtype=np.uint8)
-    token_ends = np.empty(len(tokens), dtype=np.int64)
-    rows = np.zeros(tokens.offsets.size, dtype=np.int64)
-    size, units = _write(
-        tokens.data, tokens.starts, tokens.ends, tokens.classes, tokens.offsets, stops, lengths, LOWER, KINDS,
-        out, token_ends, rows,
-    )  # fmt: skip
-    offsets = np.zeros(units + 1, dtype=np.int64)
-    offsets[1:] = token_ends[:units] + 1
-    padded = pa.LargeStringArray.from_buffers(units, pa.py_buffer(offsets), pa.py_buffer(out[:size].copy()))
-    flat = pc.utf8_rtrim(padded, " \n")
-    lists = pa.LargeListArray.from_arrays(pa.array(rows), flat)
-    return out[:size].tobytes(), lists, flat
 
 
 class Tokenized(Read):
@@ -130,8 +72,7 @@ class TokenizeShard(ShardStage[Tokenized]):
                 text_lines, lists, flat = written(tokens, stops, lengths)
                 lines.write(text_lines)
                 writer.write_table(pa.table([lists.cast(schema.field(0).type)], schema=schema))
-                values, occurring = flat.value_counts().flatten()
-                counts.append(pa.table({"token": values, "count": occurring}))
+                counts.append(pa.table(list(flat.value_counts().flatten()), schema=COUNTS))
                 read["sentences"] += text_lines.count(b"\n")
                 read["words"] += int(np.count_nonzero(tokens.classes == WORD))
                 read["tokens"] += len(flat)
@@ -139,7 +80,7 @@ class TokenizeShard(ShardStage[Tokenized]):
                 lines.write(b"")  # a gzip file is never empty
             lines.end()
         url = self.address("made", f"{part}.parquet")
-        write_table(_added(counts), url)
+        write_table(summed(counts), url)
         return {**read, "made": url}
 
     def _segmented(self, texts: pa.Array) -> tuple[Tokens, npt.NDArray[np.bool_], npt.NDArray[np.int8]]:
@@ -156,14 +97,6 @@ class TokenizeShard(ShardStage[Tokenized]):
 def _opened(url: str) -> tuple[Collocations, Tokenizer]:
     table = load_collocations(url)
     return table, Tokenizer.of_words(table.words, table.hyphens, table.reading.language)
-
-
-def _added(tables: Sequence[pa.Table]) -> pa.Table:
-    """Add counts up and sort them: falling count, token."""
-    empty = pa.table({"token": pa.array([], pa.large_string()), "count": pa.array([], pa.int64())})
-    added = pa.concat_tables([empty, *tables]).group_by("token").aggregate([("count", "sum")])
-    added = added.select(["token", "count_sum"]).rename_columns(["token", "count"])
-    return added.take(pc.sort_indices(added, [("count", "descending"), ("token", "ascending")]))
 
 
 def tokenize_corpus(
@@ -224,8 +157,8 @@ def tokenize_corpus(
         totals = {name: sum(getattr(record, name) for record in records) for name in names}
         if not totals["tokens"]:
             raise no_words()
-        counts = _added([read_table(record.made) for record in records])
-        write_table(counts, files.join(output, "counts.parquet"))
+        counts = most_frequent(summed(read_table(record.made) for record in records))
+        write_table(counts.rename_columns(["token", "count"]), files.join(output, "counts.parquet"))
         return {
             "method": method,
             "collocations": digest,

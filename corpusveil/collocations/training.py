@@ -4,67 +4,46 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
-import posixpath
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-import pyarrow.compute as pc
 
-from corpusveil.choices import Hyphens
-from corpusveil.collocations.artifact import WORK, make_once, of_language, read_artifact, reading_of
-from corpusveil.collocations.word2vec import OnProgress as Progress
+from corpusveil.collocations.artifact import WORK, ReadingOptions, make_once, read_artifact, reading_of
 from corpusveil.collocations.word2vec import Training, train
-from corpusveil.errors import ArtifactError, ChangedError, MissingError
+from corpusveil.errors import ArtifactError, ChangedError
 from corpusveil.spaces import Vocabulary
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.spaces.vocabulary import write_vocabulary
 from corpusveil.storage import files
-from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.durable import Done, Stage, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.tasks import keyed_digest
 
 VERSION = 1
-LINES = ("txt", "txt.gz", "txt.zst", "cor")
 
 
-@dataclass(frozen=True, slots=True)
-class TokenFiles:
-    """LineSentence files to train on, in order, the address of their counts, and how text was read, None if unknown."""
+class TokenFiles(NamedTuple):
+    """The lines of an artifact of tokens, in order, the address of their counts, and how text was read."""
 
     shards: tuple[str, ...]
-    counts: str | None = None
-    hyphens: Hyphens | None = None
-    language: str | None = None
+    counts: str
+    reading: ReadingOptions
 
 
 def find_tokens(url: str) -> TokenFiles:
-    """Return the token shards of an artifact of ``corpusveil tokenize``, or LineSentence files by folder or glob."""
-    if is_artifact(url):
-        reading = reading_of(url, read_artifact(url, "tokens"))
-        folder = files.join(url, "lines")
-        shards = tuple(files.join(folder, name) for name in files.listing(folder))
-        return TokenFiles(shards, files.join(url, "counts.parquet"), reading.hyphens, reading.language)
-    fs, path = files.resolve(url)
-    if fs.isfile(path):
-        return TokenFiles((files.absolute(url),))
-    names = [files.join(url, name) for name in files.listing(url)] if fs.isdir(path) else sorted(fs.glob(path))
-    shards = tuple(files.absolute(name) for name in names if posixpath.basename(name).endswith(LINES))
-    if not shards:
-        raise MissingError(
-            f"{url}: there are no tokens here; name the output of 'corpusveil tokenize', or text with a sentence on "
-            "each line."
-        )
-    return TokenFiles(shards)
+    """Return what ``corpusveil tokenize`` wrote. Raises UserError if there is nothing."""
+    reading = reading_of(url, read_artifact(url, "tokens"))
+    folder = files.join(files.absolute(url), "lines")
+    shards = tuple(files.join(folder, name) for name in files.listing(folder))
+    return TokenFiles(shards, files.join(url, "counts.parquet"), reading)
 
 
 def read_token_counts(url: str) -> dict[str, int]:
     with sound(f"{url}: these counts are damaged; tokenize again.", ArtifactError):
         table = read_table(url, ["token", "count"])
-    table = table.take(pc.sort_indices(table, [("count", "descending"), ("token", "ascending")]))
     return dict(zip(table["token"].to_pylist(), table["count"].to_pylist(), strict=True))
 
 
@@ -90,11 +69,9 @@ class Train(Stage[Trained]):
     tokens: TokenFiles
     training: Training
     output: str
-    progress: Progress | None = dataclasses.field(default=None, compare=False)
 
     def make(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
-        counts = None if self.tokens.counts is None else read_token_counts(self.tokens.counts)
-        vectors, figures = train(self.tokens.shards, self.training, counts=counts, watch=self.progress)
+        vectors, figures = train(self.tokens.shards, self.training, read_token_counts(self.tokens.counts))
         write_vectors(self.output, vectors)
         return {"figures": figures}
 
@@ -117,8 +94,7 @@ def fields_of(output: str, trainer: str, figures: dict[str, Any], tokens: TokenF
         "vectors_sha256": hashlib.sha256(matrix.tobytes()).hexdigest(),
         "shards": len(tokens.shards),
         "tokens_digest": _digest(tokens.shards),
-        **({} if tokens.hyphens is None else {"hyphens": tokens.hyphens}),
-        **of_language(tokens.language),
+        **tokens.reading.fields(),
         **figures,
     }
 
@@ -135,14 +111,7 @@ def _digest(shards: Sequence[str]) -> str:
     return mark_of([keyed_digest(shard, b"") for shard in shards])
 
 
-def train_vectors(
-    tokens: str,
-    output: str,
-    engine: Engine,
-    training: Training | None = None,
-    *,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
+def train_vectors(tokens: str, output: str, engine: Engine, training: Training | None = None) -> dict[str, Any]:
     """Train word2vec by gensim on one machine of the engine, into the artifact ``output``; return its description.
 
     A repeated call does nothing when all is done, and otherwise trains from the start. Raises UserError if there are no
@@ -158,7 +127,7 @@ def train_vectors(
     token_files = find_tokens(tokens)
     sizes = [files.size(shard) for shard in token_files.shards]
     mark = mark_of(VERSION, dataclasses.asdict(training), list(token_files.shards), sizes)
-    stage = Train(files.join(output, WORK), mark, token_files, training, output, progress)
+    stage = Train(files.join(output, WORK), mark, token_files, training, output)
 
     def make() -> dict[str, Any]:
         (record,) = run(stage, [TrainTask()], engine)

@@ -6,13 +6,10 @@ worker the result depends only on the tokens and the parameters.
 
 from __future__ import annotations
 
-import collections
-import contextlib
 import dataclasses
-import logging
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +22,7 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks, codec_of
 from corpusveil.storage.forms import split
-
-OnProgress = Callable[[float, float], None]
-"""Called with the finished share, 0 to 1, and the words per second."""
-
+from corpusveil.waiting import reached
 
 ALPHA, MIN_ALPHA = 0.025, 1e-4
 """gensim's first and last learning rate."""
@@ -65,17 +59,6 @@ def lines_of(shards: Iterable[str]) -> Iterator[list[bytes]]:
             yield from split(chunks(file, shard, codec_of(shard)), shard)
 
 
-def count_tokens(shards: Sequence[str]) -> dict[str, int]:
-    """Count the tokens of LineSentence files. Raises UserError for bytes that are not UTF-8."""
-    counts: collections.Counter[bytes] = collections.Counter()
-    for lines in lines_of(shards):
-        counts.update(b"\n".join(lines).split())
-    try:
-        return {token.decode(): count for token, count in sorted(counts.items(), key=lambda item: (-item[1], item[0]))}
-    except UnicodeDecodeError:
-        raise ArtifactError(f"{shards[0]}: the tokens are not valid UTF-8; tokenize the corpus again.") from None
-
-
 def _spool(shards: Sequence[str], path: str) -> tuple[int, int]:
     """Write the lines of all shards that have tokens to a plain file; return the numbers of lines and tokens."""
     lines = words = 0
@@ -89,67 +72,27 @@ def _spool(shards: Sequence[str], path: str) -> tuple[int, int]:
     return lines, words
 
 
-class _Progress(logging.Handler):
-    """Forwards gensim's progress: its log records have the finished share of the epoch and the words per second."""
-
-    def __init__(self, watch: OnProgress, first: float, share: float) -> None:
-        super().__init__(logging.INFO)
-        self._watch, self._first, self._share = watch, first, share
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if isinstance(record.msg, str) and "PROGRESS" in record.msg and isinstance(record.args, tuple):
-            _, percent, rate, *_ = record.args
-            self._watch(self._first + self._share * min(float(str(percent)), 100.0) / 100, float(str(rate)))
-
-
-@contextlib.contextmanager
-def _told(watch: OnProgress | None, first: float, share: float) -> Iterator[None]:
-    logger = logging.getLogger("gensim.models.word2vec")
-    before = logger.level, logger.propagate
-    handler = _Progress(watch or (lambda _share, _rate: None), first, share)
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
-    try:
-        yield
-    finally:
-        logger.removeHandler(handler)
-        logger.setLevel(before[0])
-        logger.propagate = before[1]
-
-
 def _model(training: Training, counts: dict[str, int]) -> Any:
     options = dataclasses.asdict(training)
     model = of_gensim("models").Word2Vec(vector_size=options.pop("dimensions"), **options)
-    with _told(None, 0, 0):
-        kept = {token: count for token, count in counts.items() if count >= training.min_count}
-        if len(kept) < 2:
-            raise DataError(
-                f"min_count = {training.min_count}: {len(kept)} tokens occur this often, which is too few; give "
-                "a smaller min_count or more text."
-            )
-        model.build_vocab_from_freq(dict(counts))
+    kept = sum(count >= training.min_count for count in counts.values())
+    if kept < 2:
+        raise DataError(
+            f"min_count = {training.min_count}: {kept} tokens occur this often, which is too few; give "
+            "a smaller min_count or more text."
+        )
+    model.build_vocab_from_freq(dict(counts))
     return model
 
 
-def train(
-    shards: Sequence[str],
-    training: Training,
-    *,
-    counts: dict[str, int] | None = None,
-    watch: OnProgress | None = None,
-) -> tuple[Vectors, dict[str, Any]]:
-    """Train on LineSentence files (plain, ``.gz`` or ``.zst``) in their order.
+def train(shards: Sequence[str], training: Training, counts: dict[str, int]) -> tuple[Vectors, dict[str, Any]]:
+    """Train on LineSentence files in their order.
 
-    ``counts`` is how often each token occurs (counted first when not given), sorted. Returns the vectors, float32 [V,
-    d], by falling count, and figures: tokens, epochs, seconds, trained words. Raises UserError if nothing is left to
-    train on.
+    ``counts`` is how often each token occurs, sorted. Returns the vectors, float32 [V, d], by falling count, and
+    figures: tokens, epochs, seconds, trained words. Raises UserError if nothing is left to train on.
     """
-    counted = count_tokens(shards) if counts is None else counts
-    total = sum(counted.values())
-    if not total:
-        raise DataError("There are no tokens to train on; tokenize a corpus with text.")
-    model = _model(training, counted)
+    total = sum(counts.values())
+    model = _model(training, counts)
     began, trained, share, fall = time.monotonic(), 0, 1 / training.epochs, ALPHA - MIN_ALPHA
     with tempfile.TemporaryDirectory(prefix="corpusveil-train-") as folder:
         path = str(Path(folder, "tokens.txt"))
@@ -158,11 +101,11 @@ def train(
             raise ArtifactError(f"{seen:,} tokens were read and {total:,} were counted; tokenize the corpus again.")
         for epoch in range(training.epochs):
             first = epoch / training.epochs
-            with _told(watch, first, share):
-                done, _ = model.train(
-                    corpus_file=path, total_examples=lines, total_words=total, epochs=1, report_delay=1.0,
-                    start_alpha=ALPHA - fall * first, end_alpha=ALPHA - fall * (first + share),
-                )  # fmt: skip
+            reached("passes over the tokens", first)
+            done, _ = model.train(
+                corpus_file=path, total_examples=lines, total_words=total, epochs=1,
+                start_alpha=ALPHA - fall * first, end_alpha=ALPHA - fall * (first + share),
+            )  # fmt: skip
             trained += int(done)
     seconds = time.monotonic() - began
     words = list(model.wv.index_to_key)

@@ -133,12 +133,8 @@ class Beam:
         try:
             with _quiet(self.runner):
                 import apache_beam as beam
-        except ModuleNotFoundError:
+        except ImportError:  # it is missing, or, for example, there is too little memory for its libraries
             raise PackageError("the engine beam needs Apache Beam: pip install 'corpusveil[beam]'.") from None
-        except ImportError as error:  # for example, with too little memory for its libraries
-            raise PackageError(
-                f"Apache Beam is installed but could not be loaded ({type(error).__name__}); install it again."
-            ) from None
         with _quiet(self.runner):
             options = _options_of(self.runner, self.options)
             try:

@@ -16,10 +16,6 @@ from corpusveil.text.counts import Counts
 class Transform(Protocol):
     """A function from documents to their output texts. It is cheap to pickle, and the same in every process."""
 
-    @property
-    def same_noise(self) -> bool:
-        """Whether equal texts get equal noise, whatever their identities."""
-
     def apply(self, documents: Documents) -> tuple[pa.LargeStringArray, Counts]:
         """Return the private texts, large_string [D], nulls staying null, and counts."""
 

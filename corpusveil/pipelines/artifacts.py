@@ -32,13 +32,14 @@ from corpusveil.spaces.vectors import median_distance, read_vectors
 from corpusveil.spaces.vocabulary import parts, read_words
 from corpusveil.storage import files, lease
 from corpusveil.storage.artifacts import is_artifact
+from corpusveil.storage.durable import mark_of
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.parquet import opened
 from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
-from corpusveil.storage.tasks import plan
+from corpusveil.storage.tasks import keyed_digest, plan
 from corpusveil.text import languages
-from corpusveil.waiting import reached, waiting
+from corpusveil.waiting import waiting
 
 SHOWN = 10
 _COUNTED = ("document", "sentence", "word", "different word")
@@ -104,7 +105,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
 
 
 def train(settings: Settings, watch: Watch) -> dict[str, Any]:
-    """Train word vectors on the tokens, on one machine unless Spark trains them; return their description."""
+    """Train word vectors on the tokens, on one machine; return their description."""
     chosen = needed(settings.embeddings, "embeddings")
     tokens = needed(needed(settings.collocations, "collocations").tokens, "collocations.tokens")
     training = Training(
@@ -112,16 +113,9 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
         workers=chosen.threads,
     )  # fmt: skip
     with making(chosen.vectors, watch) as said:
-        if chosen.trainer == "spark":
-            from corpusveil.jobs.mllib import train_on_spark
-
-            made = train_on_spark(tokens, chosen.vectors, training, settings.engine.master)
-        else:
-            engine = settings.engine.model_copy(update={"workers": None}).make()
-            # In this process alone: a function cannot be sent to another one to report from there.
-            progress = (lambda share, _: reached("", share)) if settings.engine.name == "local" else None
-            with waiting("training"):
-                made = train_vectors(tokens, chosen.vectors, engine, training, progress=progress)
+        engine = settings.engine.model_copy(update={"workers": None}).make()
+        with waiting("training"):
+            made = train_vectors(tokens, chosen.vectors, engine, training)
         said.append(f"{made['words']:,} tokens, {made['dimensions']} dimensions")
     watch.say(f"sha256 of the vectors {made['vectors_sha256']}")
     return made
@@ -169,6 +163,17 @@ def space(settings: Settings, watch: Watch) -> Space:
         said.append(f"{len(built):,} words, {built.dimensions} dimensions, {several(len(built.lists), 'list')}")
     _describe(built, watch)
     return built
+
+
+def call_of_space(settings: Settings) -> str:
+    """Return a digest of everything that decides the space of these settings."""
+    chosen = needed(settings.space, "space")
+    given = [*_vectors_of(settings), *filter(None, (chosen.counts, chosen.vocabulary, chosen.exclude))]
+    urls = [url for url in given if not is_artifact(url)]
+    urls += [files.join(url, name) for url in given if is_artifact(url) for name in files.listing(url)]
+    urls += [shard.url for shard in find_shards(chosen.lessons)] if chosen.lessons else []
+    places = {"path", "vectors", "counts", "vocabulary", "exclude", "lessons"}
+    return mark_of(chosen.model_dump(exclude=places), [keyed_digest(url, b"") for url in urls])
 
 
 def _taught(space: Space, teacher: OtherVectors, lessons: Sequence[InputShard]) -> Space:

@@ -40,9 +40,9 @@ class Flow:
     options: str
     wanted: tuple[str, ...]
     artifact: str | None = None
-    """The setting that names its output; None if the function itself recognizes finished work."""
-    reads: str | None = None
-    """The setting that names the files that it reads and no earlier flow makes."""
+    """The setting that names the artifact that it makes."""
+    call: str | None = None
+    """The function that returns a digest of all that decides the artifact, if the artifact does not record that."""
     command: str | None = None
     """Its command, if that has another name."""
 
@@ -68,7 +68,7 @@ FLOWS = (
         collocations: input!= text counts!=output max_n min_count hyphens language
         engine: name=engine workers master""",
         wanted=("collocations.input", "collocations.counts"),
-        artifact="collocations.counts", reads="collocations.input"),
+        artifact="collocations.counts"),
     Flow(
         "score", "Find the collocations among counted n-grams.",
         """Score n-grams by how much more often than by chance their words are adjacent.
@@ -90,7 +90,7 @@ FLOWS = (
         collocations: input!= text table=collocations tokens!=output hyphens language tokenizer
         engine: name=engine workers master""",
         wanted=("collocations.input", "collocations.tokens"),
-        artifact="collocations.tokens", reads="collocations.input"),
+        artifact="collocations.tokens"),
     Flow(
         "train", "Train word vectors on a tokenized corpus.",
         """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.
@@ -111,7 +111,7 @@ FLOWS = (
         "corpusveil.pipelines.artifacts:space", """
         space: * path!=output vectors!""",
         wanted=("space.path", "space.vectors or embeddings.vectors"),
-        artifact="space.path", reads="space.vectors"),
+        artifact="space.path", call="corpusveil.pipelines.artifacts:call_of_space"),
     Flow(
         "store", "Make a store of public pieces of text.",
         """Make a store of public passages, one of which replaces each text in a release.
@@ -124,7 +124,7 @@ FLOWS = (
         space: path!=space
         store: path!=output input!= text licence! attribution words size salt exclude refuse encoder unlike
         engine: name=engine workers master""",
-        wanted=("store.path", "store.input"), artifact="store.path", reads="store.input"),
+        wanted=("store.path", "store.input"), artifact="store.path"),
     Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
         space: path=space
         store: path=store encoder neighbors most_pieces accept_overlap mark_source

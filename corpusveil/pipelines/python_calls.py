@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar, overload
 
 import pyarrow as pa
@@ -13,20 +12,21 @@ from corpusveil.choices import Duplicates, OnBadRows, Separator
 from corpusveil.errors import (
     DataError,
     SettingError,
-    UserError,
     nearest,
     of_other_type,
 )
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.passages.pieces import Per
+from corpusveil.passages.store import Store
 from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, previewed
 from corpusveil.pipelines.resolve import release_of
 from corpusveil.pipelines.settings import Settings, started
-from corpusveil.pipelines.settings.faults import ended, validated
+from corpusveil.pipelines.settings.faults import Caller, validated
 from corpusveil.sampling.keys import Key
+from corpusveil.spaces import Space
 from corpusveil.spaces.installed import ENGLISH
 from corpusveil.storage import files
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
@@ -49,37 +49,23 @@ PASSAGE = 10.0
 _ALSO = ("duplicates", "accept_no_guarantee")
 
 
-@dataclass(frozen=True, slots=True)
-class NamedCall:
-    """A call from Python whose arguments are settings, under the names of the options of *privatize*."""
-
-    call: str
-
-    def name(self, place: str) -> str:
-        named = (name for name, setting in _arguments().items() if setting.place == place)
-        return next(named, place.partition(".")[2] or place)
-
-    def fault(self, place: str, sentence: str, value: object = None, kind: type[UserError] = SettingError) -> UserError:
-        given = "" if value is None else f" = {value!r}"
-        return kind(f"{self.call}: {self.name(place)}{given}: {ended(sentence.replace('this key', 'this argument'))}")
-
-
 @overload
 def release(
-    *, key: Key, store: str, epsilon: float, per: Per = ..., neighbors: int | None = ..., most_pieces: int | None = ...,
-    duplicates: Duplicates = ..., accept_overlap: bool = ...,
+    *, key: Key, store: str | Store, epsilon: float, per: Per = ..., neighbors: int | None = ...,
+    most_pieces: int | None = ..., duplicates: Duplicates = ..., accept_overlap: bool = ...,
 ) -> PassageRelease: ...  # fmt: skip
 
 
 @overload
 def release(
-    *, key: Key, risk: float | None = ..., epsilon: float | None = ..., space: str | None = ...,
+    *, key: Key, risk: float | None = ..., epsilon: float | None = ..., space: str | Space | None = ...,
     mechanism: str | None = ..., store: None = ..., **policies: Any,
 ) -> Release: ...  # fmt: skip
 
 
 def release(
-    *, key: Key, space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any
+    *, key: Key, space: str | Space | None = None, mechanism: str | None = None, store: str | Store | None = None,
+    **policies: Any,
 ) -> Any:  # fmt: skip
     """Return a release from names; ``print`` shows everything that they choose.
 
@@ -103,7 +89,7 @@ def release(
 
 def preview(
     texts: Any, text: str = "text", *, risk: float | None = None, epsilon: float | None = None, key: Key | None = None,
-    space: str | None = None, mechanism: str | None = None, store: str | None = None, **policies: Any,
+    space: str | Space | None = None, mechanism: str | None = None, store: str | Store | None = None, **policies: Any,
 ) -> Preview:  # fmt: skip
     """Return the first texts before and after, to look at; as private as the texts. Nothing is written or spent.
 
@@ -134,15 +120,24 @@ def preview(
     return previewed(ways, rows, sample, text, key or Key.generate(), named)
 
 
-def _named(call: str, space: str | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
+def _named(call: str, space: str | Space | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
     made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
-    known, caller = _arguments(), NamedCall(call)
+    known = _arguments()
+    names = {setting.place: name for name, setting in known.items()}
+    caller = Caller(
+        lambda place: names.get(place, place.partition(".")[2] or place), lambda value: f" = {value!r}", f"{call}: ",
+        "argument",
+    )  # fmt: skip
     for name, value in {"space": space, "mechanism": mechanism, **policies}.items():
         setting = known.get(name)
         if setting is None:
             raise SettingError(f"{call}: there is no argument {name}{nearest(name, known) or '.'}")
-        if value is not None:
+        if isinstance(value, (Space, Store)):
+            if value.url is None:
+                raise SettingError(f"{call}: {name}: this is not saved; save(URL) it, and give what that returns.")
+            made.setdefault(setting.name, {})[setting.key] = value.url
+        elif value is not None:
             made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
     if (output := made.get("output")) is not None:
         output["path"] = "-"
@@ -249,8 +244,5 @@ def _engine(engine: Engine | None) -> Engine:
     if engine is None:
         return Local()
     if isinstance(engine, type) or not callable(getattr(engine, "run", None)):
-        needed = "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()"
-        if isinstance(engine, type):
-            raise SettingError(f"engine: give {needed}, not the class {engine.__name__}.")
-        raise of_other_type("engine", engine, needed)
+        raise of_other_type("engine", engine, "an engine, such as cv.Local(workers=2), cv.Spark() or cv.Beam()")
     return engine

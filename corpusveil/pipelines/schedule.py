@@ -16,7 +16,6 @@ import re
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from pydantic import Field
@@ -44,7 +43,7 @@ from corpusveil.storage.records import Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
 from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
-from corpusveil.transforms.release.release import differences, named
+from corpusveil.transforms.release.release import differences
 
 STATE, STARTS = "schedule.json", "starts.jsonl"
 _RUN = re.compile(r"run-[0-9]{5,9}")
@@ -63,9 +62,6 @@ class State(Record):
     bytes: dict[str, int] = Field(default_factory=dict)
     left_out: dict[str, str] = Field(default_factory=dict)
     index: Index = Field(default_factory=Index)
-
-    def as_dict(self) -> dict[str, Any]:
-        return self.model_dump(mode="json")
 
 
 @dataclass(slots=True)
@@ -251,8 +247,8 @@ class Schedule:
         with contextlib.suppress(CorpusveilError):  # the earlier release was moved
             manifest = read_manifest(files.join(self.output, list(self.state.index.runs)[-1]))
             key = "the fingerprint of the key"
-            then = {key: manifest["key_fingerprint"], **named(manifest["configuration"])}
-            changed = differences(then, {key: release.key.fingerprint(), **named(release.configuration())})
+            then = {key: manifest["key_fingerprint"], **manifest["configuration"]}
+            changed = differences(then, {key: release.key.fingerprint(), **release.configuration()})
         differs = "; ".join(changed) or "space, key, version or configuration are not those of the earlier runs"
         raise SettingError(f"{self.document.file}: {differs}. Set this as before, {again}.")
 
@@ -298,12 +294,12 @@ def check(document: Document) -> None:
     """Raise UserError for settings that a schedule lacks, and for private files in a public place."""
     settings = document.settings
     if settings.output is None:
-        raise document.fault("output", "a schedule makes releases; add this section and those that a release needs")
+        raise SettingError(f"{document.file}, [output]: a schedule makes releases; add this section and all they need.")
     if settings.key.path is None and settings.key.environment is None:
-        raise document.fault(
-            "key", "a schedule needs one key for all its releases; make one with 'corpusveil key new PATH', and set "
-            "key.path",
-        )  # fmt: skip
+        raise SettingError(
+            f"{document.file}, [key]: a schedule needs one key for all its releases; make one with 'corpusveil key new "
+            "PATH', and set key.path."
+        )
     refuse_published(settings)
 
 

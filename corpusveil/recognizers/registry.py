@@ -69,7 +69,7 @@ def named(recognizer: str | Function) -> Named:
         data = files.read_bytes(path)
         terms = _terms(data, path)
         mark = hashlib.sha256(data).hexdigest()
-        return Named(path, "terms/1", mark, None, lambda _: OfFunction(path, terms), f"{path}: {terms.summary}.")
+        return Named(path, "terms/2", mark, None, lambda _: OfFunction(path, terms), f"{path}: {terms.summary}.")
     loaded = _loaded(recognizer) if isinstance(recognizer, str) else recognizer
     of = recognizer if hasattr(recognizer, "__qualname__") else type(recognizer)
     name = recognizer if isinstance(recognizer, str) else f"{of.__module__}:{of.__qualname__}"

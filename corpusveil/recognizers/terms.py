@@ -7,6 +7,7 @@ line has more than one tab, quotes, brackets, semicolons or commas but before a 
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass, field
 from typing import Any, Self
 
@@ -18,6 +19,10 @@ from corpusveil.text.spans import KIND
 MOST_KINDS = 20
 _OF_OTHER_FORMS = re.compile(r"[\x00-\x1f\"“”«»;|{}\[\]<>=]|,(?! )|^,|,$")
 """What no term has: a mark of CSV, JSON or markup."""
+_BARE = {code: unicodedata.normalize("NFD", chr(code))[0] for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))}
+_BARE |= {ord(letter): plain for letter, plain in zip("øłđ", "old", strict=True)}
+"""A letter without accents."""
+_GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 
 def _is_word(letter: str) -> bool:
@@ -40,11 +45,18 @@ def _same(term: str) -> str:
     return folded(composed_text(term))[0].strip()
 
 
+def _forms(term: str) -> set[str]:
+    """Return how people write a term: as it is; one of four letters and more without accents, or as in German, too."""
+    same = _same(term)
+    return {same, *(form.translate(_BARE) for form in (same, same.translate(_GERMAN)) if len(form) > 3)}
+
+
 @dataclass(frozen=True, slots=True)
 class ListedTerms:
     """Finds terms, each a (kind, term), between characters that are no letters or digits."""
 
     terms: tuple[tuple[str, str], ...] = field(repr=False)
+    _kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
     _automaton: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -52,7 +64,9 @@ class ListedTerms:
             from ahocorasick_rs import AhoCorasick
         except ImportError:
             raise PackageError("A file of terms needs a package: pip install 'corpusveil[spans]'.") from None
-        object.__setattr__(self, "_automaton", AhoCorasick([_same(term) for _, term in self.terms]))
+        forms = [(kind, form) for kind, term in self.terms for form in sorted(_forms(term))]
+        object.__setattr__(self, "_kinds", tuple(kind for kind, _ in forms))
+        object.__setattr__(self, "_automaton", AhoCorasick([form for _, form in forms]))
 
     def __reduce__(self) -> tuple[type[ListedTerms], tuple[tuple[tuple[str, str], ...]]]:
         return ListedTerms, (self.terms,)
@@ -94,9 +108,11 @@ class ListedTerms:
 
     def _found(self, text: str) -> list[tuple[int, int, str]]:
         same, places = folded(text)
-        return [
-            (places[start], places[end - 1] + 1, self.terms[term][0])
-            for term, start, end in self._automaton.find_matches_as_indexes(same, overlapping=True)
+        spans = {
+            (places[start], places[end - 1] + 1, self._kinds[form])
+            for letters in {same, same.translate(_BARE)}
+            for form, start, end in self._automaton.find_matches_as_indexes(letters, overlapping=True)
             if not _inside_a_word(same, start)
             and (not _inside_a_word(same, end) or _has_ending(same, start, end, text[places[start]]))
-        ]
+        }
+        return sorted(spans)

@@ -11,8 +11,6 @@ from corpusveil.text.characters import LETTER, OTHER, TABLE_END, character_table
 
 KINDS = character_table()
 LOWER = lower_table()
-ASCII_LOWER = np.where(np.arange(256) < 128, LOWER[:256], np.arange(256)).astype(np.uint8)
-"""Lower case of each byte that is an ASCII character; every other byte is itself."""
 
 
 class Characters(NamedTuple):

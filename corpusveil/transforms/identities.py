@@ -34,10 +34,6 @@ class RowNumbers:
                 "RowNumbers needs a name for the data set whose rows it numbers, such as RowNumbers('reviews')."
             )
 
-    def of(self, rows: int) -> list[tuple[str, int]]:
-        """Return the ids of this many rows."""
-        return [(self.name, number) for number in range(rows)]
-
 
 Ids: TypeAlias = str | RowNumbers | Iterable[Any]
 """The name of a column, row numbers under a name, or one id a text."""
@@ -58,7 +54,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
             "of that name."
         )
     if isinstance(ids, RowNumbers):
-        return list(ids.of(rows))
+        return [(ids.name, number) for number in range(rows)]
     if isinstance(ids, str):
         if column is None:
             raise DataError(

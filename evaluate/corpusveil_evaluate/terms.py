@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.collocations.word_counts import counted, most_frequent, summed
 from corpusveil.errors import SettingError
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import Vocabulary
@@ -93,16 +92,11 @@ def count_words(*sets: Sequence[str], min_count: int = 1) -> tuple[Vocabulary, i
 
     Most frequent first, ties in the order of the alphabet (of code points).
     """
-    counter, plain = WordCounter(), Tokenizer.of_words([])
-    tables: list[pa.Table] = []
-    for texts in sets:
-        for tokens in batches(texts, plain):
-            tables += counter.add(tokens)
-    table = pa.concat_tables([*tables, counter.take()]).group_by("word").aggregate([("count", "sum")])
-    total = int(pc.sum(table["count_sum"]).as_py() or 0)
-    table = table.filter(pc.greater_equal(table["count_sum"], min_count))
-    table = table.sort_by([("count_sum", "descending"), ("word", "ascending")])
-    return Vocabulary.from_words(table["word"].to_pylist(), table["count_sum"].to_numpy().astype(np.int64)), total
+    plain = Tokenizer.of_words([])
+    table = summed(counted(tokens) for texts in sets for tokens in batches(texts, plain))
+    total = int(pc.sum(table["count"]).as_py() or 0)
+    table = most_frequent(table.filter(pc.greater_equal(table["count"], min_count)))
+    return Vocabulary.from_words(table["word"].to_pylist(), table["count"].to_numpy()), total
 
 
 def tokenizer_of(vocabulary: Vocabulary) -> Tokenizer:

@@ -15,6 +15,7 @@ IBAN, CARD, ID, IP, PHONE, BIRTH, CONTACT = _KINDS
 _WORD, _NUMBER, _PUNCTUATION, _ADDRESS = classes.WORD, classes.NUMBER, classes.PUNCTUATION, classes.CONTACT
 _AROUND, _ALL = 80, np.int64(1 << 30)
 """How many bytes to each side of a mark are looked at."""
+_NEAR, _FIRST = np.int64(3), np.int64(0)
 CALLED = 1
 """The form of a phone number or an id after a word for these."""
 
@@ -98,14 +99,14 @@ def _word_before(data: Any, tokens: Any, first: int, t: int, most: int, low: int
 
 
 @called
-def _mark(data: Any, start: int, end: int, behind: int, touches: Any, endings: Any) -> Any:
+def _mark(data: Any, start: int, end: int, first: int, behind: int, touches: Any, endings: Any) -> Any:
     """Return the kind of what may stand around the mark or ending address ``data[start:end]``, or -1.
 
-    Its document ends at ``behind``, and nothing further is read: the next text decides nothing.
+    Its document is from ``first`` to ``behind``, and nothing else is read: another text decides nothing.
     """
     byte = data[start]
     if byte == 0x40:
-        return CONTACT if (touches and data[start - 1] == 0x22) or end - start == 1 else -1
+        return CONTACT if (start > first and data[start - 1] in (0x20, 0x22)) or end - start == 1 else -1
     if byte == 0x28 or byte | 0x20 == 0x7B:  # anna (at) example [dot] com
         last = np.int64(behind - 1)
         at = min(end + (data[min(end, last)] == 0x20), last)
@@ -218,11 +219,8 @@ def _numbers(
                 usual |= plus or code in (10, 11, 1264, 9264) or (early and digits >= 9)
                 usual |= data[start] == 0x30 and data[start + 1] == 0x30 and digits >= 9
                 if asked == -2:
-                    asked = _word_before(data, tokens, begin, t, np.int64(3), phones, _ALL, words)
-                    if (
-                        asked >= 0
-                        and _word_before(data, tokens, asked, t, np.int64(3), np.int64(0), phones, words) >= 0
-                    ):
+                    asked = _word_before(data, tokens, begin, t, _NEAR, phones, _ALL, words)
+                    if asked >= 0 and _word_before(data, tokens, asked, t, _NEAR, _FIRST, phones, words) >= 0:
                         asked = np.int64(-1)
                 if usual or asked >= 0:
                     n = _put(out, n, begins - (opened and brackets > 0), stop, PHONE, np.int64(asked >= 0))
@@ -268,7 +266,7 @@ def scan(
                 continue
         elif kind != _NUMBER:
             touches = t > begin and ends[t - 1] == start
-            of = CONTACT if is_dot else _mark(data, start, end, behind, touches, endings)
+            of = CONTACT if is_dot else _mark(data, start, end, first, behind, touches, endings)
             if of >= 0:
                 low, high, least = start, end, 0x21 - (of == CONTACT and data[start] != 0x2E)
                 while low > max(first, start - _AROUND) and data[low - 1] >= least:

@@ -80,6 +80,12 @@ _NO_ID = re.compile(rf"\d{{3}} \d\d \d{{4}}|\d{{7,9}}[ .]\d\d?|{_AMERICAN}")
 _IPV4 = re.compile(r"(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}")
 _REST = re.compile(rb"(?:[-. /()]|\xc2\xa0){1,3}(\d+)")
 """More digits after a number."""
+_DAY, _YEAR = "(?:0?[1-9]|[12][0-9]|3[01])", "(?:19|20)[0-9]{2}"
+_DATE = re.compile(
+    rf"(?:{_DAY}[./-]{_DAY}[./-]{_YEAR}|{_YEAR}[./-]{_DAY}[./-]{_DAY})(?: \d\d?)?|{_DAY}([./]){_DAY}\1\d\d|"
+    rf"(?:{_DAY} )?{_DAY}[ ./-]{_YEAR}|{_YEAR}[/-]{_YEAR}"
+)
+"""No phone number, also after a word for these; an hour may follow."""
 _AMERICAN_PHONE, _MARKS = re.compile(_AMERICAN), re.compile("[^0-9A-Za-z]")
 
 
@@ -167,9 +173,9 @@ def _patterns() -> dict[int, re.Pattern[bytes]]:
     quoted = r"""("(?:[^"\\\n]|\\.){1,64}"@[\w.\x80-\xff-]+\.[\w\x80-\xff]+)"""
     at, dot = (rf"\s?[\[({{]\s?(?:{word})\s?[\])}}]\s?" for word in ("at|@", r"dot|\."))
     host = rf"(?!the\b|an?\b)[\w-]+(?:(?:{dot}|\sdot\s)[\w-]+)*(?:{dot}|\sdot\s)(?:{every})(?!\w)"
-    hidden = (
-        rf"(?i:(?<![\w.+-])([\w.+-]++(?:(?:{at}|\sat\s|@){host}|(?:{at}|%40|\s@\s)(?:{label})+(?:{every})(?![\w-]))))"
-    )
+    coded, behind = r"%40|=40|\\u0040|&#64;|&commat;|\s?@\s", rf"(?:{label})+(?:{every})(?![\w-])"
+    named_at = rf"[\w+-]*[._\d][\w.+-]*+\s@{behind}"
+    hidden = rf"(?i:(?<![\w.+-])([\w.+-]++(?:(?:{at}|\sat\s|@){host}|(?:{at}|{coded}){behind})|{named_at}))"
     contact = rf"{hidden}|{domain}|({local}\xef\xbc\xa0{local}(?<![.-]))|{quoted}"
     six = r"(?<![\w:.])((?:[0-9A-Fa-f]{0,4}:){2,7}(?:\d+(?:\.\d+){3}|[0-9A-Fa-f]{0,4}))(?![\w:])"
     patterns = ((BIRTH, birth), (ID, person), (CONTACT, contact), (IP, six))
@@ -213,6 +219,8 @@ def _is_valid(kind: int, text: str, form: int) -> bool:
 def _is_phone(text: str, digits: str, form: int) -> bool:
     """Say whether a phone number is valid; with ``+`` or in the form of North America it only has to be possible."""
     phones = _package("phonenumbers")
+    if "+" not in text and _DATE.fullmatch(text):
+        return False
     if "+" in text or digits[:2] == "00":
         says = phones.is_possible_number if "+" in text else phones.is_valid_number
         with contextlib.suppress(phones.NumberParseException):
@@ -282,4 +290,4 @@ def rules(tokens: Tokens) -> Spans:
 
 
 _VERSIONS = ", ".join(f"{package} {metadata.version(package)}" for package in ("phonenumbers", "python-stdnum"))
-RECOGNIZER = Declared(lambda _: rules, f"2, {_VERSIONS}", NAMES)
+RECOGNIZER = Declared(lambda _: rules, f"3, {_VERSIONS}", NAMES)

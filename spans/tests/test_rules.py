@@ -39,6 +39,11 @@ CASES: dict[str, Found] = {
     "8 (912) 345-67-89": [("phone", "8 (912) 345-67-89")],
     "Tel.: 612 34 56 78": [("phone", "612 34 56 78")],
     "the number 612 34 56 78": [],
+    # dates are none, but numbers after them are
+    "call by 24.12.2023 or 24/12/23, phone 1999-06-01 at 9": [],
+    "tel 07-11-2022 18:40, call us 2019/2020, 07.11.2022 18:40": [],
+    "call +1 201 555 0123 on 7.11.2022": [("phone", "+1 201 555 0123")],
+    "phone 01.02.30.40.50, 24/12/2023 943 4769": [("phone", "01.02.30.40.50"), ("phone", "24/12/2023 943 4769")],
     "+49 12": [],
     "in 1998 1999 2000 2001 and 1998-1999 (30 min)": [],
     "12-555-123-4567-8": [],
@@ -187,7 +192,8 @@ def test_addresses_that_are_spelled_for_readers_are_contacts() -> None:
     for address in (
         "anna.k [at] example [dot] com", "anna.k(at)example.com", "anna.k at example dot co dot uk",
         "anna@example[.]com", "anna.k AT example DOT com", "anna.k[@]example.com", "anna.k @ example.com",
-        "anna.k%40example.com", "anna { at } example { dot } org", "anna at gmail dot com",
+        "j.doe=40mail.example.org", "jdoe\\u0040example.co.uk", "j-doe&#64;example.net", "j.doe @example.org",
+        "jdoe@ example.org", "anna.k%40example.com", "anna { at } example { dot } org", "anna at gmail dot com",
     ):  # fmt: skip
         for text in (f"write to {address} soon", f"write to {address}"):
             tokens = TOKENIZER.tokenize([text])
@@ -197,6 +203,7 @@ def test_addresses_that_are_spelled_for_readers_are_contacts() -> None:
         "meet at noon at the dot com boom",
         "I am at home (at last), at work",
         "3 apples @ 2 euros",
+        "2=40, and 3\\u0040",
         "a (dot) b",
     ):
         assert found([text]) == [[]], text

@@ -54,6 +54,13 @@ def test_what_is_not_there_is_refused_by_its_name(space: str) -> None:
         cv.release(key=TEST_KEY, epsilon=1.0)  # type: ignore[arg-type]
 
 
+def test_an_opened_space_is_as_good_as_its_address(space: str) -> None:
+    opened = cv.load_space(space)
+    assert cv.release(key=KEY, space=opened, epsilon=1.0) == cv.release(key=KEY, space=space, epsilon=1.0)
+    with refused("wrong-setting", "space: this is not saved"):
+        cv.release(key=KEY, space=opened.without([opened.word(0)]), epsilon=1.0)
+
+
 def test_many_unknown_words_are_said_and_never_named(space: str, tmp_path: Path) -> None:
     """Their share is in a plan, which is private; what a log keeps has no figure of the texts."""
     texts = [{"text": f"{WORDS[row]} {WORDS[row + 1]} refund"} for row in range(40)]

@@ -133,15 +133,6 @@ def test_a_corpus_is_privatized_on_the_engine_that_is_named(corpus: Path, releas
     assert private == cv.privatize([row["text"] for row in rows], release, ids=[row["url"] for row in rows])
 
 
-def test_what_is_no_engine_or_release_is_a_sentence(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
-    for engine in ("spark", cv.Spark):
-        with refused("wrong-setting", "engine", "cv.Local"):
-            cv.privatize_corpus(corpus, tmp_path / "out", release, engine)  # type: ignore[arg-type]
-    with refused("wrong-setting", "release", "cv.Release"):
-        cv.privatize_corpus(release, corpus, tmp_path / "out")  # type: ignore[arg-type]
-    assert not (tmp_path / "out.records").exists()
-
-
 def test_a_ledger_is_asked_about_a_text_by_a_text(corpus: Path, release: cv.Release, tmp_path: Path) -> None:
     ledger = cv.Ledger(str(tmp_path / "ledger"))
     cv.privatize_corpus(corpus, tmp_path / "out", release, ledger=ledger, unit="content")

@@ -14,7 +14,6 @@ import typer
 import corpusveil
 from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
-from tests.contracts.spaces import small_space
 from tests.engines.corpora import (
     Ground,
     manifest,
@@ -52,29 +51,6 @@ def test_a_command_of_another_package_joins_its_group_and_without_it_the_package
     monkeypatch.setattr("corpusveil.registry.points", lambda _: {})
     for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
         fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
-
-
-def test_ids_that_repeat_are_told_where_noise_is_independent(ground: Ground, tmp_path: Path) -> None:
-    same = write_shard(tmp_path / "same" / "x.jsonl", [{"id": "a", "text": "x"}] * 2)
-    for duplicates in ("independent", "same-noise"):
-        words = ground.arguments(same, tmp_path / duplicates, "--id", "id", "--duplicates", duplicates)
-        assert ("2 texts have 1 different id." in succeeds(*words).err) == (duplicates == "independent")
-
-
-class TestMechanisms:
-    @pytest.mark.parametrize("epsilons", [(), (0.5, 7.0)], ids=str)
-    def test_say_at_which_epsilon_a_guarantee_is(self, tmp_path: Path, epsilons: tuple[float, ...]) -> None:
-        """At those that are named, else at 1: it was that of the table's last one, 50, which the page did not say."""
-        options = [word for epsilon in epsilons for word in ("--epsilon", str(epsilon))]
-        space = small_space(20).save(str(tmp_path / "space"))
-        text = succeeds("mechanisms", "tem", "--space", tmp_path / "space", *options).out
-        mechanism = corpusveil.mechanism("tem", space)
-        parts = text.split("\nguarantee at epsilon ")[1:]
-        assert [part.partition(":")[0] for part in parts] == [f"{epsilon:g}" for epsilon in epsilons or (1.0,)]
-        for part, epsilon in zip(parts, epsilons or (1.0,), strict=True):
-            guarantee, words = mechanism.guarantee(epsilon), " ".join(part.split())
-            assert f"epsilon {epsilon:g} a token distance {guarantee.metric}" in words
-            assert all(line in words for line in (*guarantee.disclosed, *guarantee.assumptions, *guarantee.notes))
 
 
 class TestKey:
@@ -152,14 +128,6 @@ def without_key(arguments: list[str]) -> list[str]:
 def changed(arguments: list[str], option: str, value: str | None) -> list[str]:
     at = arguments.index(option) if option in arguments else len(arguments)
     return arguments[:at] + ([] if value is None else [option, value]) + arguments[at + 2 :]
-
-
-def test_a_wrong_call_with_debug_shows_where(ground: Ground, tmp_path: Path) -> None:
-    """Of all others tests/hostile/test_calls.py has the sentence."""
-    ended = command("--debug", *ground.arguments(tmp_path / "missing", tmp_path / "out"))
-    assert ended.status == 2
-    assert "Traceback" in ended.err
-    assert ended.err.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: ")
 
 
 class TestWhatIsPrinted:

@@ -52,12 +52,3 @@ def test_a_release_is_read_as_the_space_was(made: tuple[str, Path], tmp_path: Pa
     fails([*other, "German"], "wrong-setting", "language", language)
     fails([*other, "Klingon"], "wrong-setting", "language", "Klingon")
     assert not (tmp_path / "other").exists()
-
-
-def test_other_steps_refuse_another_language(made: tuple[str, Path], tmp_path: Path) -> None:
-    language, folder = made
-    (tmp_path / "public.txt").write_text("\n".join(public(language) * 9))
-    succeeds("count", tmp_path / "public.txt", "--output", tmp_path / "counts", *QUIET)
-    space = ["space", "--vectors", folder / "vectors", "--output", tmp_path / "space", *QUIET]
-    fails([*space, "--counts", tmp_path / "counts"], "wrong-setting", "language", language)
-    fails([*space, "--language", "de"], "wrong-setting", "language", language)

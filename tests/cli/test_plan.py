@@ -1,7 +1,8 @@
-"""``corpusveil plan``: what a release would take, from a sample, without making anything."""
+"""``corpusveil plan`` and ``preview``: what a release would take and make, from a sample, without making anything."""
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -19,7 +20,7 @@ from corpusveil.transforms.release.corpus import Run, privatize_corpus
 from corpusveil.transforms.release.planning import forecast
 from tests.calls import QUIET, fails, save, succeeds
 from tests.cli.test_run import basic
-from tests.engines.corpora import TEST_KEY, UNKNOWN, make_space, text_of, write_shard
+from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, read_shard, release_files, text_of, write_shard
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,9 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     assert not ledger.exists()
     privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
+    held = capped(cv.Ledger(str(ledger)).spent().most * 1.000001)
+    again = forecast(Run(release_of(space), CorpusIn([str(corpus)]), CorpusOut(""), spending=held))
+    assert again.refused is None, "equal noise is charged once, as by the run"
     other = cv.Release(
         cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key.generate()
     )
@@ -132,3 +136,46 @@ def test_of_a_call_is_the_call_after_the_word_plan(space: Space, corpus: Path, t
     assert not list(tmp_path.iterdir())
     (tmp_path / "in.jsonl").write_text('{"text": "good wine"}\n')
     fails(["plan", tmp_path / "in.jsonl"], "unsuitable-data", "in.jsonl", "corpusveil plan privatize …")
+
+
+@pytest.fixture(scope="module")
+def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a space, a key and a corpus of eight documents."""
+    folder = tmp_path_factory.mktemp("preview")
+    make_space(folder / "space")
+    cv.Key(TEST_KEY).save(folder / "key")
+    write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
+    return folder
+
+
+def of(name: str, told: str) -> list[str]:
+    """Return the texts of a name, in their order."""
+    return [line.strip().removeprefix(name).strip() for line in told.splitlines() if line.strip().startswith(name)]
+
+
+def test_a_preview_writes_nothing(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """No key, no record, no file: not here, not in the home, not beside the input."""
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
+    monkeypatch.chdir(tmp_path)
+    before = release_files(ground)
+    succeeds("preview", ground / "in", "--space", ground / "space", "--epsilon", "1", *QUIET)
+    assert release_files(ground) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_with_the_key_a_preview_shows_what_will_be_written(ground: Path, tmp_path: Path) -> None:
+    """Under the release's key and settings the texts are those of the release."""
+    settings = ["--space", str(ground / "space"), "--key", str(ground / "key"), "--epsilon", "1", "--progress", "none"]
+    settings += ["--mechanism", "ring-geometric", str(ground / "in")]
+    succeeds("privatize", *settings, "--output", tmp_path / "out")
+    shown = of("epsilon 1  ", succeeds("preview", *settings).out)
+    written = [row["text"] for row in read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")]
+    assert shown == written[:5]
+
+
+def test_what_a_terminal_would_obey_is_not_shown(ground: Path, tmp_path: Path) -> None:
+    """A text may hold codes that clear a screen or write to a clipboard."""
+    (tmp_path / "a.jsonl").write_text(json.dumps({"text": f"{WORDS[0]} \x1b]52;c;eA==\x07 \x9b2J {WORDS[1]}"}) + "\n")
+    out = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
+    assert not {"\x1b", "\x07", "\x9b"} & set(out)
+    assert WORDS[1] in out

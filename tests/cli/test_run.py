@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import corpusveil as cv
+from corpusveil.pipelines.settings.toml import read
 from tests.calls import QUIET, command, fails, save, succeeds
 from tests.collocations.corpora import make, write
-from tests.engines.corpora import ROOT, UNKNOWN, release_files
+from tests.engines.corpora import ROOT, UNKNOWN, WORDS, make_space, release_files
 
 EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/schedules.md").read_text(), re.MULTILINE | re.DOTALL)[0]
 
@@ -26,7 +27,7 @@ def whole(folder: Path) -> dict[str, dict[str, Any]]:
             "score_min_count": 2, "connectors_rule": "edges", "tokenizer": "mst",
         },
         "embeddings": {
-            "vectors": f"{folder}/vectors", "trainer": "gensim", "dimensions": 8, "window": 4,
+            "vectors": f"{folder}/vectors", "dimensions": 8, "window": 4,
             "epochs": 1, "min_count": 3, "threads": 1,
         },
         "space": {"path": f"{folder}/space", "lists": 2, "order": "improved", "counts": f"{folder}/counts"},
@@ -99,25 +100,21 @@ class TestTheFlow:
             succeeds(*words, *QUIET)
         for name in ("counts", "table", "tokens", "space", "out"):
             found, expected = release_files(done / name), release_files(t / name)
-            found.pop("_step.json", None)
+            found.pop("_call.json", None)
             for one in (found, expected):
                 one.pop("_artifact.json", None)  # which names paths
                 one.pop("manifest.json", None)
             assert found == expected, name
 
-
-class TestThePrintedConfiguration:
-    @pytest.mark.parametrize("example", ["docs", "whole"])
-    def test_means_the_same_file(self, tmp_path: Path, example: str) -> None:
-        """Read again it prints itself, and nothing was made."""
-        file = tmp_path / "a.toml"
-        file.write_text(EXAMPLE) if example == "docs" else save(file, whole(tmp_path))
-        printed = succeeds("run", file, "--print-config").out
-        (tmp_path / "b.toml").write_text(printed)
-        assert succeeds("run", tmp_path / "b.toml", "--print-config").out == printed
-        given, complete = tomllib.loads(file.read_text()), tomllib.loads(printed)
-        assert all(complete[section][key] == value for section in given for key, value in given[section].items())
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
+    def test_again_does_nothing_and_refuses_what_was_made_otherwise(self, done: Path) -> None:
+        """Every artifact knows its own call, and of a space a note does."""
+        said = succeeds("run", done / "run.toml", *QUIET).err
+        for name in ("counts", "table", "tokens", "vectors", "space"):
+            assert f"{done / name}: already complete; nothing was done." in said
+        for section, key, value in (("collocations", "max_n", 2), ("space", "lists", 3)):
+            values = whole(done)
+            values[section][key] = value
+            fails(["run", save(done / "other.toml", values), *QUIET], "unusable-address", "choose another")
 
 
 class TestWrongFiles:
@@ -151,3 +148,45 @@ class TestWrongFiles:
             assert (ended.status, ended.err.count("\n")) == (2, 1), content
             assert "run.toml" in ended.err
         fails(["run", tmp_path / "none.toml"], "unusable-address", "none.toml")
+
+
+@pytest.fixture
+def placed(tmp_path: Path) -> Path:
+    """A release in a folder below the working folder, every path relative to its file."""
+    folder = tmp_path / "releases" / "may"
+    (folder / "in").mkdir(parents=True)
+    (folder / "in" / "a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
+    make_space(tmp_path / "releases" / "space")
+    cv.Key.generate().save(folder / "release.key")
+    values = basic(
+        corpus={"input": ["./in/*.jsonl"], "root": "in"}, space={"path": "../space"}, ledger={"path": "ledger"},
+        output={"path": "out", "records": "records"},
+    )  # fmt: skip
+    save(folder / "s.toml", values)
+    return tmp_path
+
+
+class TestPaths:
+    def test_begin_where_the_file_lies(self, placed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Whatever the working folder: nothing is read or written beside it."""
+        (placed / "elsewhere").mkdir()
+        monkeypatch.chdir(placed / "elsewhere")
+        of_release = {"out", "records", "ledger"}
+        for words, expected in (
+            (["plan"], set()), (["run", *QUIET], of_release),
+            (["schedule", *QUIET], {*of_release, "nights"}),
+        ):  # fmt: skip
+            if "schedule" in words:  # which shares no output with a run
+                file = placed / "releases" / "may" / "s.toml"
+                file.write_text(file.read_text().replace('path = "out"', 'path = "nights"'))
+            succeeds(*words, "../releases/may/s.toml")
+            assert not list((placed / "elsewhere").iterdir())
+            made = {path.name for path in (placed / "releases" / "may").iterdir()} - {"in", "s.toml", "release.key"}
+            assert {name.partition(".report")[0] for name in made} == expected, words
+
+    def test_a_link_to_a_file_is_where_it_lies(self, placed: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """In the call and in what starts it alike."""
+        (placed / "other").mkdir()
+        (placed / "other" / "s.toml").symlink_to(placed / "releases" / "may" / "s.toml")
+        monkeypatch.chdir(placed)
+        assert read("other/s.toml").settings.value("output.path") == str(placed / "other" / "out")

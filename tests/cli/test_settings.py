@@ -21,7 +21,7 @@ from corpusveil.pipelines.fields import declared
 from corpusveil.pipelines.flows import FLOWS, commands, options_of
 from corpusveil.pipelines.settings import Settings, toml
 from scripts import settings_page
-from tests.calls import fails, save, succeeds
+from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, whole
 from tests.engines.corpora import ROOT
 
@@ -63,8 +63,8 @@ class TestTheTemplate:
     def test_of_passages_runs_as_it_is(self, tmp_path: Path) -> None:
         file = tmp_path / "new.toml"
         succeeds("run", "--init", "passages", file)
-        settings = toml.read(str(file)).written
-        assert (settings.store.path, settings.budget.epsilon, settings.budget.risk) == ("en", 10.0, None)
+        settings = toml.read(str(file)).settings
+        assert (settings.store.path, settings.budget.epsilon, settings.budget.risk) == ("space://en", 10.0, None)
         pq.write_table(pa.table({"id": [1], "text": ["The river was cold."]}), tmp_path / "reviews.parquet")
         succeeds("key", "new", tmp_path / "release.key")
         succeeds("run", file)
@@ -79,8 +79,11 @@ class TestTheTemplate:
         assert all(re.fullmatch(r"\w+ = .{3,} # \S.*\.", line) and len(line) <= 125 for line in entries)
         assert {"corpus.input", "output.path", "key.path", "space.path", "budget.risk", "corpus.id",
                 "spans.find"} <= {one.place for one in ALL if one.start is not None}  # fmt: skip
-        settings = toml.read(str(file)).written
-        assert len(entries) == sum(settings.value(one.place) == one.start is not None for one in ALL)
+        settings = toml.read(str(file)).settings
+        given = tomllib.loads(file.read_text())
+        assert {f"{section}.{key}": value for section in given for key, value in given[section].items()} == {
+            one.place: one.start for one in ALL if one.start is not None
+        }
         assert [flow.name for flow in FLOWS if flow.is_wanted(settings)] == ["privatize"]
         texts = {"id": range(3), "text": ["The river was cold and my sister works here."] * 3}
         pq.write_table(pa.table(texts), tmp_path / "reviews.parquet")
@@ -129,21 +132,3 @@ def _strings(file: Path) -> Iterator[str]:
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in docstrings:
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             yield "".join(str(one.value) if isinstance(one, ast.Constant) else "VALUE" for one in parts)
-
-
-def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
-    """Counting alone, or training on tokens that are given, are whole files."""
-
-    def asked(values: dict[str, dict[str, Any]]) -> list[str]:
-        settings = toml.read(save(tmp_path / "run.toml", values)).settings
-        return [flow.name for flow in FLOWS if flow.is_wanted(settings)]
-
-    public = {"input": ["in"], "counts": "counts"}
-    assert asked({"collocations": public}) == ["count"]
-    assert asked({"collocations": {**public, "table": "table"}}) == ["count", "score"]
-    assert asked({"collocations": {"input": ["in"], "tokens": "tokens", "tokenizer": "word"}}) == ["tokenize"]
-    assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
-    store = {"path": "store", "input": ["in"], "licence": "CC0"}
-    assert asked({"space": {"path": "space"}, "store": store}) == ["store"]
-    given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}
-    assert asked(given) == ["train", "space"]

@@ -59,12 +59,3 @@ class TestAFinishedStep:
         refused = step(name, copy, copy / name)
         assert refused.status == 2
         assert "choose another" in refused.err
-
-
-def test_a_step_is_not_begun_while_another_run_is_at_it(flow: Path, tmp_path: Path) -> None:
-    with lease.hold(str(tmp_path / "out")):
-        ended = step("count", flow, tmp_path / "out")
-        assert ended.status == 1
-        assert list((tmp_path / "out").iterdir()) == [tmp_path / "out" / lease.LEASE]
-    assert "corpusveil: Another run is in progress (" in ended.err
-    assert not (tmp_path / "out").exists()

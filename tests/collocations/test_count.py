@@ -16,8 +16,6 @@ import pytest
 from corpusveil.collocations import count, counting_stages, ngrams
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.collocations.ngrams import NgramCounter
-from corpusveil.collocations.word_counter import WordCounter
 from corpusveil.errors import WorkError
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
@@ -71,8 +69,7 @@ class TestCounts:
     ) -> None:
         """Tables and buffers of a few entries, put away again and again, add up to the same counts."""
         monkeypatch.setattr(ngrams, "MOST_KEYS", 3000)
-        monkeypatch.setattr(counting_stages, "NgramCounter", lambda size, n: NgramCounter(size, n, 999, 3000))
-        monkeypatch.setattr(counting_stages, "WordCounter", lambda: WordCounter(200))
+        monkeypatch.setattr(counting_stages, "MOST_WORDS", 200)
         monkeypatch.setattr(count, "PART_BYTES", 30_000)
         told = count_corpus([str(corpus)], str(tmp_path / "out"), Local())
         assert told["parts"] > 4

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gzip
 import itertools
+import shutil
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -14,14 +14,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
-from corpusveil.cli.main import run
 from corpusveil.collocations.tokenize import tokenize_corpus
-from corpusveil.collocations.training import find_tokens, train_vectors
-from corpusveil.collocations.word2vec import Training, count_tokens
+from corpusveil.collocations.training import train_vectors
+from corpusveil.collocations.word2vec import Training
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
-from tests.calls import QUIET, succeeds
+from tests.calls import succeeds
 from tests.collocations.corpora import WORDS, Made, make, write
 from tests.engines.corpora import release_files
 
@@ -87,19 +86,6 @@ class TestTokenize:
         )
         assert told["words"] == told["tokens"] == made.words
 
-    @pytest.mark.parametrize("method", ["gst", "mst"])
-    def test_collocations_lose_and_repeat_no_word(
-        self, made: Made, source: Path, table: str, tmp_path: Path, method: Any
-    ) -> None:
-        """The same words in the same order, some joined, and only those of the table."""
-        tokenize_corpus([str(source)], str(tmp_path / "words"), Local())
-        told = tokenize_corpus([str(source)], str(tmp_path / "out"), Local(), method, table)
-        plain = rows_of(tmp_path / "words")
-        assert [[word for token in row for word in token.split("_")] for row in rows_of(tmp_path / "out")] == plain
-        joined = {token for row in rows_of(tmp_path / "out") for token in row if "_" in token}
-        assert joined == {"_".join(words) for words in PAIRS}
-        assert told["tokens"] < told["words"] == made.words
-
     @pytest.mark.spark
     @pytest.mark.usefixtures("spark")
     def test_every_engine_writes_the_same_bytes(self, source: Path, table: str, tokens: Path, tmp_path: Path) -> None:
@@ -114,7 +100,7 @@ class TestTrain:
         arguments = ["train", "--tokens", str(tokens), "--output", str(tmp_path / "vectors"), "--progress", "none"]
         succeeds(*arguments, "--dimensions", "12", "--epochs", "2", "--min-count", "2")
         read = cv.read_vectors(str(tmp_path / "vectors"))
-        counts = count_tokens(find_tokens(str(tokens)).shards)
+        counts = Counter(flat(lines_of(tokens)))
         assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
             token: count for token, count in counts.items() if count >= 2
         }
@@ -126,9 +112,12 @@ class TestTrain:
     def test_is_deterministic(self, tokens: Path, tmp_path: Path) -> None:
         """With one worker: the same vectors again, from however many shards, and nothing but the artifact is left."""
         first = train_vectors(str(tokens), str(tmp_path / "a"), Local(), SMALL)
-        whole = tmp_path / "whole.txt"
-        shards = find_tokens(str(tokens)).shards
-        whole.write_bytes(b"".join(gzip.decompress(Path(shard).read_bytes()) for shard in shards))
+        whole = shutil.copytree(tokens, tmp_path / "whole")
+        paths = sorted((whole / "lines").iterdir())
+        data = b"".join(gzip.decompress(path.read_bytes()) for path in paths)
+        for path in paths:
+            path.unlink()
+        paths[0].write_bytes(gzip.compress(data))
         again = train_vectors(str(whole), str(tmp_path / "b"), Local(), SMALL)
         assert first["vectors_sha256"] == again["vectors_sha256"]
         names = ["_artifact.json", "vectors.npy", "vocabulary.parquet"]
@@ -138,20 +127,10 @@ class TestTrain:
     @pytest.mark.usefixtures("spark")
     @pytest.mark.nightly
     def test_on_spark_it_is_the_same_artefact(self, tokens: Path, tmp_path: Path) -> None:
-        """MLlib's vectors of the same tokens, with the same counts, in the same form; gensim's as a job are its own."""
+        """gensim in a job on an executor makes the vectors that it makes here."""
         arguments = ["train", "--tokens", str(tokens), "--dimensions", "12", "--min-count", "2", "--epochs", "1"]
-        succeeds(*arguments, "--output", tmp_path / "spark", "--trainer", "spark", *QUIET)
-        read = cv.read_vectors(str(tmp_path / "spark"))
-        counts = count_tokens(find_tokens(str(tokens)).shards)
-        assert dict(zip(read.words, np.asarray(read.counts).tolist(), strict=True)) == {
-            token: count for token, count in counts.items() if count >= 2
-        }
-        assert read.vectors.shape == (len(read.words), 12)
-        assert len(np.unique(read.vectors, axis=0)) == len(read.words)
-        refused = [*arguments, "--output", str(tmp_path / "x"), "--trainer", "spark", "--threads", "2"]
-        assert run(refused) == 2
         quiet = ["--progress", "none", "--output"]
-        succeeds(*arguments, "--engine", "spark", *quiet, tmp_path / "job")  # gensim, on an executor
+        succeeds(*arguments, "--engine", "spark", *quiet, tmp_path / "job")
         succeeds(*arguments, *quiet, tmp_path / "here")
         job, here = (np.load(tmp_path / name / "vectors.npy") for name in ("job", "here"))
         assert np.array_equal(job, here)

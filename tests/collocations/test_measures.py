@@ -11,16 +11,11 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
-from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.collocations.measures import MEASURES, Scoring, Unigrams, connector_words, score, scored
 from corpusveil.errors import ArtifactError
-from corpusveil.jobs.local import Local
-from tests.calls import refused, succeeds
-from tests.collocations.corpora import Made, make, write
-from tests.engines.corpora import release_files
+from tests.calls import refused
 
 
 def plain(measure: str, count: int, words: list[int], total: int) -> float:
@@ -105,34 +100,3 @@ class TestWhatIsKept:
             connector_words()
         (tmp_path / "words").write_text("Und\noder\n")
         assert connector_words(str(tmp_path / "words")) == {"und", "oder"}
-
-
-class TestTheCommand:
-    @pytest.fixture
-    def made(self) -> Made:
-        return make(1500, 3)
-
-    @pytest.fixture
-    def counts(self, made: Made, tmp_path_factory: pytest.TempPathFactory) -> Path:
-        folder = tmp_path_factory.mktemp("score")
-        source = write(folder / "in", made, 2)
-        count_corpus([str(source)], str(folder / "counts"), Local(), CountOptions(3, 2))
-        return folder / "counts"
-
-    def test_scores_a_corpus(self, made: Made, counts: Path, tmp_path: Path) -> None:
-        """From text to table: every n-gram of the corpus that scores enough, with its PMI, in order."""
-        arguments = ["score", "--counts", str(counts), "--threshold", "0.5", "--progress", "none"]
-        succeeds(*arguments, "--output", tmp_path / "out")
-        rows = pq.read_table(tmp_path / "out" / "collocations.parquet").to_pylist()
-        want = {}
-        for ngram, count in made.counts.items():
-            words = ngram.split(" ")
-            if count >= 2 and len(words) > 1:
-                value = plain("pmi", count, [made.counts[word] for word in words], made.words)
-                if value >= 0.5:
-                    want[ngram] = value
-        assert {row["ngram"]: row["score"] for row in rows} == pytest.approx(want, rel=2**-26)
-        assert rows == sorted(rows, key=lambda row: (-row["score"], row["n"], row["ngram"].encode()))
-        more = ["--engine", "beam"]
-        succeeds(*arguments, "--output", tmp_path / "again", *more)
-        assert release_files(tmp_path / "again") == release_files(tmp_path / "out")

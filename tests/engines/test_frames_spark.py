@@ -127,20 +127,6 @@ class TestOneColumnChanges:
         with refused("unsuitable-data", "nosuch"):
             privatize_frame(frame, release, id="id", keep="nosuch")
 
-    def test_in_a_plan_that_goes_on(
-        self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]], expected: dict[int, str | None]
-    ) -> None:
-        """Other partitions, transformations before and behind, and Arrow's large strings leave each text as it is."""
-        frame = spark.createDataFrame(rows, SCHEMA).repartition(5, "day").where("id % 2 = 1")
-        out = privatize_frame(frame, release, text="review", id="id", keep="id")
-        spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
-        try:
-            made = out.select("review", "id").orderBy("id").collect()
-        finally:
-            spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "false")
-        assert [tuple(row) for row in made] == [(expected[n], n) for n in range(1, 300, 2)]
-        assert privatize_frame(frame.where("id < 0"), release, text="review", id="id").collect() == []
-
     @pytest.mark.parametrize("spark", ["classic", "connect"], indirect=True)
     def test_a_dotted_or_odd_name_and_a_column_s_metadata(self, spark: Any, release: cv.Release) -> None:
         columns = "`i.d` STRING, `the.text ü` STRING COMMENT 'said', `a``b` INT, c1 INT"

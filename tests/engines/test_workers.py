@@ -1,4 +1,4 @@
-"""Before a worker begins: it agrees with the driver on versions, and is forked with machine code loaded."""
+"""Before a run begins: workers agree with the driver on versions, and a Beam runner that cannot be called is named."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from corpusveil.jobs.java import failure
 from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, versions
-from tests.calls import refused
+from tests.calls import command, refused
+from tests.engines.corpora import Ground
 
 
 def touch(path: str) -> None:
@@ -58,3 +59,23 @@ def test_what_spark_says_of_another_python_becomes_a_sentence() -> None:
         assert "a text" not in sentence
         assert "\n" not in sentence
     assert "PYSPARK_PYTHON" not in str(failure(RuntimeError("[OUT_OF_MEMORY] a text")))
+
+
+def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:
+    """It names what is wrong, before anything is written."""
+    for more, said in (
+        (("--runner", "NoSuchRunner"), "runner = NoSuchRunner: Beam has no such runner; choose one of "),
+        (("--runner", "no.such.Runner"), "runner = no.such.Runner: this class could not be found"),
+        (("--", "--no_such_option=3"), "--no_such_option: this is not an option of Beam or of FnApiRunner"),
+        (("--", "stray"), "stray: this is not an option of Beam"),
+        (("--", "--direct_num_workers=many"), "argument --direct_num_workers: invalid int value: 'many'"),
+        (("--runner", "PortableRunner"), "--job_endpoint=HOST:PORT"),
+        (("--runner", "PortableRunner", "--", "--job_endpoint=127.0.0.1:1"), "no job server answers at"),
+        (("--runner", "PortableRunner", "--", "--job_endpoint=nonsense"), "no job server answers at"),
+        (("--", "--no_wait_until_finish"), "--no_wait_until_finish: a job finishes its release while"),
+        (("--runner", "DataflowRunner"), "Missing required option: project"),
+    ):
+        done = command(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more))
+        last = done.err.strip().splitlines()[-1]
+        assert (done.status, last.startswith("corpusveil: "), said in last) == (2, True, True), (more, last)
+        assert not list(tmp_path.glob("out*"))

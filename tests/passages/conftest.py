@@ -9,7 +9,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.passages.build import build_store
-from tests.passages.public import SALT, SENTENCES, write
+from tests.passages.stores import SALT, SENTENCES, write
 
 
 @pytest.fixture(scope="session")

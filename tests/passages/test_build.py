@@ -26,8 +26,7 @@ from corpusveil.passages.store import load_store
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
-from tests.passages.public import OTHER, SALT, SENTENCES, content, write
-from tests.passages.stores import passage_release
+from tests.passages.stores import OTHER, SALT, SENTENCES, content, passage_release, write
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -221,12 +220,8 @@ class TestTheCommand:
         assert "word for word" in made.err
         store = load_store(tmp_path / "out")
         assert len(store) == 50
-        assert [store.info[name] for name in ("licence", "attribution", "salt", "words")] == [
-            "CC0 1.0",
-            "nobody",
-            SALT,
-            [4, 9],
-        ]
+        said = [store.info[name] for name in ("licence", "attribution", "salt", "words")]
+        assert said == ["CC0 1.0", "nobody", SALT, [4, 9]]
         assert store.info["space"]["path"] == "space://en"
         assert (
             "already complete"

@@ -149,13 +149,11 @@ class TestTheBooks:
     @pytest.mark.parametrize(("per", "pieces"), [("document", 1), ("sentence", 3)])
     def test_a_text_of_n_pieces_spends_n_epsilon(self, tmp_path: Path, per: Any, pieces: int) -> None:
         """And again for other noise; a cap in nats refuses what would exceed it, of words too."""
-        given, ledger = (
-            ["One two. Three four. Five six."],
-            cv.Ledger(str(tmp_path / "ledger"), cap=6.0 * pieces + 1),
-        )
-        call = {"ledger": ledger, "unit": {"person": ["ann"]}, "ids": [1]}
-        cv.privatize(given, passage_release(per), **call)
-        cv.privatize(given, passage_release(per), **call)
+        given = pa.table({"text": ["One two. Three four. Five six."], "person": ["ann"]})
+        ledger = cv.Ledger(str(tmp_path / "ledger"), cap=6.0 * pieces + 1)
+        call = {"ledger": ledger, "unit": "person", "ids": [1]}
+        for _ in range(2):
+            cv.privatize(given, passage_release(per), **call)
         with refused("cap-exceeded"):
             cv.privatize(given, passage_release(per, 5.0), **call)
 
@@ -196,19 +194,8 @@ class TestFiles:
     def test_the_command_is_the_call_and_resumes(self, corpus: Path) -> None:
         cv.Key(TEST_KEY).save(str(corpus / "key"))
         store = small_store().url
-        call = [
-            "privatize",
-            corpus / "in",
-            "--store",
-            store,
-            "--epsilon",
-            "6",
-            "--id",
-            "id",
-            "--key",
-            corpus / "key",
-            *QUIET,
-        ]
+        call = ["privatize", corpus / "in", "--store", store, "--epsilon", "6", "--id", "id", "--key", corpus / "key"]
+        call += QUIET
         out = succeeds(*call, "--output", corpus / "out").out
         assert "any two texts by at most 6" in out
         named = cv.release(store=str(store), epsilon=6, key=cv.Key(TEST_KEY))

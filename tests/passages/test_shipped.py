@@ -13,7 +13,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.passages.build import PublicPieces
 from corpusveil.passages.encoder import LENGTH
-from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, _apart, choices
+from corpusveil.passages.figures import CHOICES, NEAR_TWIN, RANKS, choices
 from corpusveil.passages.law import Exchange
 from corpusveil.passages.store import Store, load_store
 from corpusveil.recognizers import registry
@@ -37,16 +37,6 @@ class TestFigures:
         for neighbors, near, picked, _ in choices(store, 10.0):
             assert near == Exchange.at(10.0, 500, neighbors).near
             assert 0 < picked <= near + 0.001
-
-    def test_of_who_is_apart_are_those_of_the_exact_law(self) -> None:
-        """By the sum over all that can be drawn; and nobody is picked of texts that look alike."""
-        exchange = Exchange.at(3.0, 40, 4)
-        near = np.random.default_rng(1).permuted(np.tile(np.arange(40, dtype=np.int32), (25, 1)), axis=1)[:, :4]
-        laws = np.array([exchange.law(row.astype(np.int64)) for row in near])
-        best = laws >= laws.max(axis=0) - 1e-12
-        exact = float((laws * best / best.sum(axis=0)).sum() / 25)
-        assert abs(exchange.near * _apart(near) + (1 - exchange.near) / 25 - exact) < 1e-9
-        assert _apart(np.tile(near[:1], (25, 1))) == pytest.approx(0.04)
 
 
 class TestTheStoreThatShips:

@@ -77,19 +77,6 @@ def test_a_bad_row_is_named(tmp_path: Path, row: str) -> None:
         read_counts(str(path), VOCABULARY)
 
 
-def test_files_that_are_not_counts_are_refused(tmp_path: Path) -> None:
-    pq.write_table(pa.table({"word": ["a"]}), tmp_path / "c.parquet")
-    (tmp_path / "d.parquet").write_bytes(b"PAR1 no")
-    (tmp_path / "e.tsv").write_bytes(b"river\t1\n\xff\t2\n")
-    pq.write_table(pa.table({"ngram": ["river"], "count": [-1]}), tmp_path / "f.parquet")
-    for name, code in (
-        ("c.parquet", "unsuitable-data"), ("d.parquet", "unsuitable-data"), ("e.tsv", "unsuitable-data"),
-        ("f.parquet", "damaged-artifact"), ("none.tsv", "missing-file"),
-    ):  # fmt: skip
-        with refused(code, name):
-            read_counts(str(tmp_path / name), VOCABULARY)
-
-
 def test_counts_of_other_words_are_refused(tmp_path: Path) -> None:
     """A file that knows none of the words is the wrong file, and would silently make every count 0."""
     (tmp_path / "c.tsv").write_text("unknown\t5\n")

@@ -132,16 +132,6 @@ class TestEveryForm:
             assert written["shards"][0]["sha256"] == hashlib.sha256(data).hexdigest()
             assert ("JSON lines" in written["checksums"]) == (suffix == ".parquet")
 
-    @pytest.mark.parametrize("suffix", [suffix for suffix in SUFFIXES if suffix.startswith(".txt")])
-    def test_lines_are_documents(self, ground: Ground, tmp_path: Path, suffix: str) -> None:
-        """Plain text: a document a line, empty ones too, in and out."""
-        path = tmp_path / f"x{suffix}"
-        path.write_bytes(packed(b"bababa dedede\n\r\n\nkikiki\r\nlololo", path.name))
-        succeeds(*ground.arguments(path, tmp_path / "out"))
-        lines = [len(row["text"].split()) for row in read(only(tmp_path / "out"))]
-        assert lines == [2, 0, 0, 1, 1]
-        assert manifest(tmp_path / "out")["documents"] == 5
-
     def test_plain_text_out_is_a_line_a_document(self, ground: Ground, tmp_path: Path) -> None:
         """A line break inside a document becomes a blank where a line is a document; no text is an empty line."""
         path = write(

@@ -219,7 +219,7 @@ class TestRunningAgain:
         else:
             data_files(finished)[1].unlink()
         before = release_files(finished)
-        with refused("input-changed", "00001-of-00004.json.gz", "documents get other noise then"):
+        with refused("input-changed", "00001-of-00004.json.gz", "may spend again"):
             privatize_corpus(make_release(ground.space), [str(source)], str(finished), engine)
         assert release_files(finished) == before
         assert engine.done == ([] if is_small else [1])

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corpusveil.storage.values import as_json, as_strings
+from corpusveil.storage.values import as_json
 from tests.calls import fails, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, data_files
 
@@ -58,21 +58,6 @@ OTHERS: dict[str, pa.Array] = {
     "struct": pa.array([{"a": UNKNOWN}]),
 }
 """Types that are not."""
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_every_type_is_said_in_json_and_as_strings(name: str) -> None:
-    """Also in a slice, in none, and where all are null."""
-    column, values = EVERY[name]
-    for array, said in (
-        (column, values),
-        (column[1:], values[1:]),
-        (column[:0], []),
-        (pa.nulls(1, column.type), [None]),
-    ):
-        assert repr([json.loads(text) for text in as_json(array).to_pylist()]) == repr(said)  # 1 is equal to True
-        pairs = zip(as_strings(array).to_pylist(), said, strict=True)
-        assert [text if value is None or isinstance(value, str) else json.loads(text) for text, value in pairs] == said
 
 
 def parquet_of_every_type(path: Path) -> tuple[str, ...]:

@@ -1,6 +1,8 @@
-"""The tokenizer: nothing is lost on any input, classes follow the documented rules, hostile input takes linear time."""
+"""The tokenizer loses nothing, follows its documented rules in linear time, and finds exactly the vocabulary."""
 
 from __future__ import annotations
+
+import itertools
 
 import numpy as np
 import pytest
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 from corpusveil.text.classes import CLASS_NAMES, CONTACT, NUMBER, OTHER, PUNCTUATION, UNKNOWN, WORD
 from corpusveil.text.folding import composed_text
+from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.tokens import Tokenizer, Tokens
 
 VOCABULARY = ["the", "don't", "café", "ὀδός", "river", "straße", "中文", "हिन्दी", "10", "a"]
@@ -184,3 +187,52 @@ def test_words_of_the_vocabulary_are_found_in_any_case_and_with_either_apostroph
     tokens = TOKENIZER.tokenize(["THE Don’t CAFÉ ὈΔΌΣ STRAßE 中文 हिन्दी a theme 10 www.the.org @the the://x"])
     found = [VOCABULARY[id] if id >= 0 else None for id in tokens.ids]
     assert found == ["the", "don't", "café", "ὀδός", "straße", "中文", "हिन्दी", "a", *[None] * 5]
+
+
+SPELLINGS = st.text(st.sampled_from("abcdeéßσ中"), min_size=1, max_size=4)
+
+
+def found(tokenizer: Tokenizer, words: list[str]) -> list[int]:
+    tokens = tokenizer.tokenize(words)
+    assert (np.diff(tokens.offsets) == 1).all()
+    return tokens.ids.tolist()
+
+
+@given(st.lists(SPELLINGS, unique=True, max_size=60), st.lists(SPELLINGS, max_size=30))
+@settings(max_examples=150)
+def test_exactly_the_vocabulary_is_found(vocabulary: list[str], others: list[str]) -> None:
+    """Words and only they, whatever shares a beginning, an end or a length with them."""
+    vocabulary = list({word.lower(): None for word in vocabulary})
+    tokenizer = Tokenizer.of_words(vocabulary)
+    assert found(tokenizer, vocabulary) == list(range(len(vocabulary)))
+    asked = [*others, *(word + "a" for word in vocabulary), *(word[:-1] or "q" for word in vocabulary)]
+    index = {word: id for id, word in enumerate(vocabulary)}
+    assert found(tokenizer, asked) == [index.get(word.lower(), UNKNOWN) for word in asked]
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "id"),
+    [
+        (["US", "us"], 1),
+        (["US", "Us"], 0),
+        (["ÉTÉ", "été"], 1),
+        (["don’t", "don't"], 1),
+    ],
+)
+def test_of_words_that_differ_in_case_the_lower_case_form_wins_else_the_first(vocabulary: list[str], id: int) -> None:
+    """Every way to write such a word has the same id: which capitals it had is not looked at."""
+    tokenizer = Tokenizer.of_words(vocabulary)
+    for word in vocabulary:
+        assert set(found(tokenizer, [word, word.upper(), word.lower(), word.title().replace("'T", "'t")])) == {id}
+
+
+def test_case_forms_are_those_of_python() -> None:
+    """Plain, capitalized, all capitals: each word three times, and room for the longest."""
+    words, offsets = concatenate([word.encode() for word in ["river", "straße", "ŉ", "état"]])
+    wording = Wording.build(words, offsets, capitals=True)
+    raw = wording.words.tobytes()
+    forms = [raw[a:b].decode() for a, b in itertools.pairwise(wording.offsets)]
+    assert forms == [
+        "river", "straße", "ŉ", "état", "River", "Straße", "ʼN", "État", "RIVER", "STRASSE", "ʼN", "ÉTAT",
+    ]  # fmt: skip
+    assert wording.longest.tolist() == [5, 7, 3, 5]

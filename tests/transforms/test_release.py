@@ -107,6 +107,9 @@ PLACE: Any = "spaces/glove"
         (lambda: cv.privatize(TABLE, BASE["mechanism"], ["a"]), ("wrong-setting", "release", "cv.Release")),
         (lambda: privatize_frame(pd.DataFrame({"text": ["a"]}), release(), id="id"), ("wrong-setting", "cv.privatize")),
         (lambda: PrivatizeDocuments(BASE["mechanism"], id="id"), ("wrong-setting", "RingGeometric")),
+        (lambda: cv.privatize_corpus("in", "out", release(), "spark"), ("wrong-setting", "engine", "cv.Local")),
+        (lambda: cv.privatize_corpus("in", "out", release(), cv.Spark), ("wrong-setting", "engine", "cv.Local")),
+        (lambda: cv.privatize_corpus(release(), "in", "out"), ("wrong-setting", "release", "cv.Release")),
     ],
 )
 def test_a_part_of_another_type_is_a_sentence(call: Any, refusal: Any) -> None:

@@ -23,8 +23,7 @@ class CollocationsSettings(Section):
     table: str | None = key(
         "The collocation table: the folder or URL that 'score' writes.", None, path=True, metavar="URL", group="Files")
     tokens: str | None = key(
-        "Tokens: the folder or URL that 'tokenize' writes, or text files with one sentence per line.", None, path=True,
-        metavar="URL", group="Files")
+        "Tokens: the folder or URL that 'tokenize' writes.", None, path=True, metavar="URL", group="Files")
     max_n: int = key("The longest n-grams to count, 1 to 5 words.", 3, ge=1, le=5)
     min_count: int = key("Leave out n-grams that occur fewer times than this.", 5, ge=1)
     hyphens: Hyphens | None = key(
@@ -57,8 +56,6 @@ class EmbeddingsSettings(Section):
     threads: int = key(
         "The number of training threads. More than 1 is faster, but results differ from run to run.", 1, ge=1,
         group="Engine")
-    trainer: Literal["gensim", "spark"] = key(
-        "The trainer: gensim on one machine, or MLlib on Spark.", "gensim", group="Engine")
 
 
 class SpaceSettings(Section):

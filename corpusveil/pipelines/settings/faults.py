@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -16,14 +17,20 @@ from corpusveil.pipelines.settings import Settings
 SHOWN_LENGTH = 120
 
 
-class Caller(Protocol):
-    """The caller who gave settings: it names them, and shows a value after its name."""
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who gave settings: the ``name`` of one there (``section.key``, or a section), and a value as shown after it."""
 
-    def name(self, place: str) -> str:
-        """Return the name of a setting (``section.key``), or of a section."""
+    name: Callable[[str], str]
+    shown: Callable[[Any], str]
+    where: str = ""
+    noun: str = "key"
 
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
-        """Return an error of a setting, with the faulty value if that helps."""
+        """Return an error of a setting, with its value if that helps; the sentence has others as ``{section.key}``."""
+        given = "" if value is None else self.shown(value)
+        said = ended(named(sentence, self.name).replace("this key", f"this {self.noun}"))
+        return kind(f"{self.where}{self.name(place)}{given}: {said}")
 
 
 def validated(given: Mapping[str, Any], caller: Caller) -> Settings:
@@ -33,11 +40,6 @@ def validated(given: Mapping[str, Any], caller: Caller) -> Settings:
         return Settings.model_validate(given)
     except ValidationError as error:
         raise _told(error, caller) from None
-
-
-def raised(place: str, sentence: str, caller: Caller, kind: type[UserError]) -> UserError:
-    """Return a broken rule as an error; ``{section.key}`` in the sentence are the caller's names."""
-    return caller.fault(place, named(sentence, caller.name), kind=kind)
 
 
 def shown(value: Any) -> str:
@@ -91,9 +93,9 @@ def _refuse_unknown(given: Mapping[str, Any], caller: Caller) -> None:
         for name in unknown:
             if name not in known:
                 if refusal := gone_setting(f"{section}.{name}"):
-                    raise raised(f"{section}.{name}", refusal, caller, SettingError)
+                    raise caller.fault(f"{section}.{name}", refusal)
                 near = elsewhere(name) or nearest(name, known)
-                raise caller.fault(f"{section}.{name}", f"there is no such key{near}", kind=SettingError)
+                raise caller.fault(f"{section}.{name}", f"there is no such key{near}")
 
 
 def _told(error: ValidationError, caller: Caller) -> UserError:
@@ -102,15 +104,15 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     value = about.get("value", first.get("input"))
     place = about.get("place") or ".".join(map(str, (*first["loc"][:2], *filter(None, [about.get("key")]))))
     if kind == "rule":
-        return raised(place, about["sentence"], caller, about["kind"])
+        return caller.fault(place, about["sentence"], kind=about["kind"])
     section, _, name = place.partition(".")
     if not name:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
     if kind == "literal_error" and (refusal := gone_setting(place, value)):
-        return raised(place, refusal, caller, SettingError)
+        return caller.fault(place, refusal)
     if kind == "literal_error":
         known = {setting.place: setting for setting in declared(Settings)}[place].values
         return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
     if kind == "missing":
-        return caller.fault(place, "this key is missing", kind=SettingError)
+        return caller.fault(place, "this key is missing")
     return caller.fault(place, lower(first["msg"]), value)

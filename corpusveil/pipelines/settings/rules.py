@@ -45,8 +45,6 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "space.vectors", "{embeddings} trains the vectors of the space; leave out this key or {embeddings}"
     if flow is not None and flow.input and flow.tokens is not None:
         yield from _table("collocations.tokenizer", flow.tokenizer, "collocations.table", flow.table)
-    if embeddings is not None and embeddings.trainer == "spark" and settings.engine.name not in ("local", "spark"):
-        yield "embeddings.trainer", "the trainer spark runs on Spark, whatever the engine; leave {engine.name} out"
 
 
 def _key(settings: Settings) -> Iterator[tuple[str, str]]:

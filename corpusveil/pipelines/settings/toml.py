@@ -1,4 +1,4 @@
-"""Settings as a TOML file: read strictly, with paths relative to the file; written in full, as template and schema."""
+"""Settings as a TOML file: read strictly, with paths relative to the file; a template of one, and its schema."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from corpusveil.errors import (
     DataError,
     PackageError,
     SettingError,
-    UserError,
     nearest,
     unreadable,
 )
 from corpusveil.pipelines.fields import declared, named
 from corpusveil.pipelines.settings import Settings, rules
-from corpusveil.pipelines.settings.faults import cut, elsewhere, ended, parameters, raised, shown, validated
+from corpusveil.pipelines.settings.faults import Caller, cut, elsewhere, parameters, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
 
@@ -32,35 +31,15 @@ _FIRST = "# What you have to decide. The schema next to this file has all other 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """The settings of a file, and how they are written there.
-
-    Paths in ``settings`` are whole: relative ones are relative to the folder of the file, whatever the working folder.
-    ``written`` has them as they stand in the file, by which what was made of it is known again.
-    """
+    """The settings of a file, whose relative paths are relative to its folder, whatever the working folder."""
 
     file: str
     settings: Settings
-    written: Settings
-
-    def fault(self, place: str, sentence: str) -> UserError:
-        """Return an error that names a key, or a section, of this file."""
-        return _Reading(self.file).fault(place, sentence)
 
 
-@dataclass(frozen=True, slots=True)
-class _Reading:
-    """The file being read, as a caller."""
-
-    file: str
-
-    def name(self, place: str) -> str:
-        return place if "." in place else f"[{place}]"
-
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
-        section, dot, name = place.partition(".")
-        named = f"{section}.{_shown(name)}" if dot else self.name(place)
-        given = "" if value is None else f" = {shown(value)}"
-        return kind(f"{self.file}, {named}{given}: {ended(sentence)}")
+def _name(place: str) -> str:
+    section, dot, key = place.partition(".")
+    return f"{section}.{_shown(key)}" if dot else f"[{section}]"
 
 
 def read(file: str) -> Document:
@@ -69,7 +48,7 @@ def read(file: str) -> Document:
     Raises UserError, which names file and key, for a key that is unknown, missing or of another type.
     """
     data = parsed(file)
-    caller = _Reading(file)
+    caller = Caller(_name, lambda value: f" = {shown(value)}", f"{file}, ")
     for section, given in data.items():
         if section not in Settings.model_fields:
             if not isinstance(given, dict):
@@ -83,8 +62,8 @@ def read(file: str) -> Document:
             raise SettingError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)
     for place, sentence in rules.incomplete(written):
-        raise raised(place, sentence, caller, SettingError)
-    return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))), written)
+        raise caller.fault(place, sentence)
+    return Document(file, located(written, os.path.dirname(file if "://" in file else os.path.abspath(file))))
 
 
 def parsed(file: str) -> dict[str, Any]:
@@ -119,16 +98,6 @@ def located(settings: Settings, folder: str) -> Settings:
             paths = [whole(path) for path in value] if isinstance(value, list) else whole(value)
             changes.setdefault(setting.name, {})[setting.key] = paths
     return settings.changed(**changes)
-
-
-def written(document: Document) -> str:
-    """Return a complete file, with defaults, and paths as given."""
-    lines = [f"#:schema ./{SCHEMA}"]
-    for section in Settings.model_fields:
-        if section in document.written.model_fields_set:
-            values = getattr(document.written, section).model_dump(exclude_none=True)
-            lines += ["", f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in values.items())]
-    return "\n".join(lines) + "\n"
 
 
 def value_of(value: Any) -> str:

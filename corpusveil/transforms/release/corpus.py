@@ -38,7 +38,7 @@ from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.left_out import OVER, decided, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
 from corpusveil.transforms.release.pages import page_of, write_page
-from corpusveil.transforms.release.release import differences, named
+from corpusveil.transforms.release.release import differences
 from corpusveil.waiting import waiting
 
 SPENDING = "spending"
@@ -346,7 +346,7 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
     if goes_on := bad == ("refuse", "drop"):  # no bad row was met so far
         theirs = theirs.model_copy(update={"claimed": {**theirs.claimed, "on_bad_rows": "drop"}})
     if (name := theirs.other(mine)) is not None:
-        changed = differences(named(theirs.configuration), named(mine.configuration)) if name == "release" else []
+        changed = differences(theirs.configuration, mine.configuration) if name == "release" else []
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
             changed = [line for line in changed if line.startswith(cause)] or changed
         words = f"another configuration ({'; '.join(changed)})" if changed else WORDS[name]

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from corpusveil.display import several
 from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Drops
@@ -62,11 +61,6 @@ class ShardJob(Work[Shard]):
         """The private records."""
         return self.writes.private
 
-    @property
-    def by_place(self) -> bool:
-        """Whether noise depends on the places of documents."""
-        return self.reads.columns.id is None and not self.kernel.same_noise
-
     def place(self) -> Records:
         return self.records
 
@@ -97,7 +91,10 @@ class ShardJob(Work[Shard]):
 
     def do(self, task: ShardTask) -> Shard:
         if self.is_finished:
-            raise self._changed(task)
+            raise ChangedError(
+                f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
+                "input into another output, as a further release. Documents without an id may spend again then."
+            )
         if task.pieces:
             return self._join(task)
         began, counts = time.monotonic(), Counts()
@@ -145,16 +142,6 @@ class ShardJob(Work[Shard]):
                     "read the release as one table; write all shards with one type."
                 )
         return types
-
-    def _changed(self, task: ShardTask) -> ChangedError:
-        """Return the sentence about an input, or a shard, that is not what a finished release was made of."""
-        record = self.records.read(f"shards/{task.record_name}", Shard)
-        documents = 0 if record is None else Counts.of(record.counts, self.records.url).documents
-        again = f" Without an id, up to {several(documents, 'document')} get other noise then, and spend again."
-        return ChangedError(
-            f"{task.url}: this input or its output shard changed after the release was finished; privatize the "
-            f"input into another output, as a further release.{again if self.by_place else ''}"
-        )
 
     def _record(
         self, task: ShardTask, output: Made, counts: Counts, read: str, seconds: float, bad: Sequence[int]

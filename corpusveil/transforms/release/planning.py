@@ -144,14 +144,11 @@ def forecast(run: Run) -> Forecast:
         job.kernel.apply(Documents(pa.array(["a b c, 1"], pa.large_string()), [b""]))
         for number in chosen:
             task, share = _part(tasks[number])
-            began = time.process_time()
-            job(task)
-            seconds += time.process_time() - began
-            refuse_failed(records)
-            began = time.process_time()
-            noting(task)
-            refuse_failed(records)
-            seconds += (time.process_time() - began) if spending is not None else 0.0
+            for work in (job, noting):
+                began = time.process_time()
+                work(task)
+                seconds += time.process_time() - began if work is job or spending is not None else 0.0
+                refuse_failed(records)
             notes.append(noting.note_of(task))
             record = records.read(f"shards/{task.record_name}", Shard)
             counts += Counts.of(record.counts, records.url) if record is not None else Counts()

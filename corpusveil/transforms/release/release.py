@@ -273,10 +273,9 @@ _NAMES = {
     "tokenizer": "the tokenizer version of corpusveil",
 }
 """What a configuration names otherwise than the settings do."""
-_UNSET = "not set"
 
 
-def named(configuration: Mapping[str, Any]) -> dict[str, Any]:
+def _named(configuration: Mapping[str, Any]) -> dict[str, Any]:
     """Return everything in a configuration that decides the text, by the names of settings."""
     out: dict[str, Any] = {}
     for name, value in configuration.items():
@@ -288,7 +287,8 @@ def named(configuration: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Say in words which values differ; one that is missing or None is not set."""
-    shown = [{name: json.dumps(value) for name, value in some.items() if value is not None} for some in (then, now)]
-    pairs = [(name, *(configuration.get(name, _UNSET) for configuration in shown)) for name in {**then, **now}]
+    """Say in words how configurations differ; a value that is missing or None is not set."""
+    given = _named(then), _named(now)
+    shown = [{name: json.dumps(value) for name, value in some.items() if value is not None} for some in given]
+    pairs = [(name, *(values.get(name, "not set") for values in shown)) for name in given[0] | given[1]]
     return [f"{name} was {before} and is {after}" for name, before, after in pairs if before != after]

@@ -10,10 +10,10 @@ from typing import Any, Self
 
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
-from corpusveil.errors import SettingError, UserError
+from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store, load_store
 from corpusveil.pipelines.settings import Settings, needed
-from corpusveil.pipelines.settings.faults import validated
+from corpusveil.pipelines.settings.faults import Caller, validated
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
@@ -21,6 +21,9 @@ from corpusveil.storage import files
 from corpusveil_evaluate.settings import EvaluateSettings
 from corpusveil_evaluate.statistics.encoders import AveragedVectors, Encoder, SentenceEncoder, made_of
 from corpusveil_evaluate.utility.text_classifiers import Model, model_of, sklearn
+
+_ARGUMENTS = Caller(lambda place: place.rpartition(".")[2], lambda value: f" = {value!r}", noun="argument")
+"""A program that gave settings as arguments of a call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,7 @@ class Question:
         if opened["space"] is None and opened["store"] is not None:
             opened["space"] = opened["store"].space
         asked = {name: _as_setting(value) for name, value in given.items() if value is not None}
-        settings = validated({"evaluate": asked}, _Arguments())
+        settings = validated({"evaluate": asked}, _ARGUMENTS)
         return cls(needed(settings.section(EvaluateSettings), "evaluate"), **opened)
 
     @classmethod
@@ -104,19 +107,6 @@ class Question:
         if self.vectors is not None:
             return _averaged(self.vectors, self.space)
         return None if self.space is None else AveragedVectors(self.space, centered=True, moved_in=True)
-
-
-@dataclass(frozen=True, slots=True)
-class _Arguments:
-    """A program that gave settings as arguments of a call."""
-
-    def name(self, place: str) -> str:
-        return place.rpartition(".")[2]
-
-    def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
-        given = "" if value is None else f" = {value!r}"
-        named = f"{self.name(place)}{given}: " if "." in place else ""
-        return kind(f"{named}{sentence.replace('this key', 'this argument')}{'' if sentence.endswith('?') else '.'}")
 
 
 def _as_setting(value: Any) -> Any:

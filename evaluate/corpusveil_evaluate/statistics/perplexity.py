@@ -16,7 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.collocations import artifact
-from corpusveil.collocations.ngrams import NgramCounter, merge_all, unpacked
+from corpusveil.collocations.collocation_table import most_words
+from corpusveil.collocations.ngrams import counted, keys_of, unpacked
 from corpusveil.errors import DataError, below_least
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
@@ -55,9 +56,10 @@ class KneserNey:
         if min_count < 1:
             raise below_least("min_count", min_count, 1)
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
-        counter, tokenizer = NgramCounter(len(vocabulary), ORDER), tokenizer_of(vocabulary)
-        runs = [run for some in batches(texts, tokenizer) for run in counter.add(*consecutive(some))]
-        keys, counts = merge_all([*runs, counter.finish()])
+        if len(vocabulary) > (most := most_words(ORDER)):
+            raise DataError(f"{len(vocabulary):,} words occur often enough, and {most:,} is the most; raise min_count.")
+        tokenizer = tokenizer_of(vocabulary)
+        keys, counts = counted([keys_of(*consecutive(some), ORDER) for some in batches(texts, tokenizer)])
         lengths, ids = unpacked(keys[counts >= min_count], ORDER)
         counts = counts[counts >= min_count]
         two, three = ((ids[lengths == n, :n], counts[lengths == n]) for n in (2, 3))

@@ -23,10 +23,9 @@ from typing import Any, Self
 import bm25s
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.collocations.word_counter import WordCounter
+from corpusveil.collocations.word_counts import counted, summed
 from corpusveil.errors import AddressError, DataError, MissingError, VersionError
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.text.tokens import Tokenizer
@@ -166,10 +165,8 @@ def _joined(parts: Sequence[Terms]) -> Terms:
 
 def _words(texts: Iterable[Sequence[str]]) -> Vocabulary:
     """Return the different words, in the order of the alphabet (code points)."""
-    counter, plain = WordCounter(), Tokenizer.of_words([])
-    tables: list[pa.Table] = []
-    for some in texts:
-        for tokens in batches(check_texts(some, "documents"), plain):
-            tables += counter.add(tokens)
-    words = pc.unique(pa.concat_tables([*tables, counter.take()])["word"])
+    plain = Tokenizer.of_words([])
+    words = summed(counted(tokens) for some in texts for tokens in batches(check_texts(some, "documents"), plain))[
+        "word"
+    ]
     return Vocabulary.from_words(words.take(pc.sort_indices(words)).to_pylist())
