@@ -58,7 +58,7 @@ def _sound(source: IO[bytes], name: str, separator: Separator) -> Iterator[bytes
     """Yield the rest of a file, to the end of a row. Raises DataError where it is not certain where a row ends.
 
     Arrow takes a quote in a cell without quotes for a part of it, and so a text with escapes of another kind for
-    several rows, whose cells would then be other columns'; and all behind a quote that is not closed for one cell.
+    several rows, whose cells would then be other columns'; and all after a quote that is not closed for one cell.
     """
     rest, line = b"\n", 2
     while data := source.read(CHUNK_BYTES):
