@@ -130,14 +130,6 @@ def changed(arguments: list[str], option: str, value: str | None) -> list[str]:
     return arguments[:at] + ([] if value is None else [option, value]) + arguments[at + 2 :]
 
 
-def test_a_wrong_call_with_debug_shows_where(ground: Ground, tmp_path: Path) -> None:
-    """Of all others tests/hostile/test_calls.py has the sentence."""
-    ended = command("--debug", *ground.arguments(tmp_path / "missing", tmp_path / "out"))
-    assert ended.status == 2
-    assert "Traceback" in ended.err
-    assert ended.err.splitlines()[-1].startswith(f"corpusveil: {tmp_path}/missing: ")
-
-
 class TestWhatIsPrinted:
     def test_is_what_is_disclosed_the_digest_and_the_records(self, call: list[str], tmp_path: Path) -> None:
         """With the guarantee in full, of which transforms/test_release.py compares every line."""

@@ -74,6 +74,9 @@ def test_asks_the_ledger(space: Space, corpus: Path, tmp_path: Path) -> None:
     assert not ledger.exists()
     privatize_corpus(release_of(space), [str(corpus)], str(tmp_path / "out"), Local(), spending=capped(None))
     before = sorted(path.name for path in ledger.rglob("*"))
+    held = capped(cv.Ledger(str(ledger)).spent().most * 1.000001)
+    again = forecast(Run(release_of(space), CorpusIn([str(corpus)]), CorpusOut(""), spending=held))
+    assert again.refused is None, "equal noise is charged once, as by the run"
     other = cv.Release(
         cv.mechanism("ring-geometric", space), cv.Budget(4.0, "document"), cv.TextPolicy(), key=cv.Key.generate()
     )

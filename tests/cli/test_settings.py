@@ -21,7 +21,7 @@ from corpusveil.pipelines.fields import declared
 from corpusveil.pipelines.flows import FLOWS, commands, options_of
 from corpusveil.pipelines.settings import Settings, toml
 from scripts import settings_page
-from tests.calls import fails, save, succeeds
+from tests.calls import fails, succeeds
 from tests.cli.test_run import EXAMPLE, whole
 from tests.engines.corpora import ROOT
 
@@ -132,21 +132,3 @@ def _strings(file: Path) -> Iterator[str]:
         if isinstance(node, (ast.Constant, ast.JoinedStr)) and id(node) not in docstrings:
             parts = node.values if isinstance(node, ast.JoinedStr) else [node]
             yield "".join(str(one.value) if isinstance(one, ast.Constant) else "VALUE" for one in parts)
-
-
-def test_a_file_can_begin_anywhere_in_the_flow(tmp_path: Path) -> None:
-    """Counting alone, or training on tokens that are given, are whole files."""
-
-    def asked(values: dict[str, dict[str, Any]]) -> list[str]:
-        settings = toml.read(save(tmp_path / "run.toml", values)).settings
-        return [flow.name for flow in FLOWS if flow.is_wanted(settings)]
-
-    public = {"input": ["in"], "counts": "counts"}
-    assert asked({"collocations": public}) == ["count"]
-    assert asked({"collocations": {**public, "table": "table"}}) == ["count", "score"]
-    assert asked({"collocations": {"input": ["in"], "tokens": "tokens", "tokenizer": "word"}}) == ["tokenize"]
-    assert asked({"collocations": {"counts": "counts", "table": "table"}}) == ["score"]
-    store = {"path": "store", "input": ["in"], "licence": "CC0"}
-    assert asked({"space": {"path": "space"}, "store": store}) == ["store"]
-    given = {"collocations": {"tokens": "tokens"}, "embeddings": {"vectors": "vectors"}, "space": {"path": "space"}}
-    assert asked(given) == ["train", "space"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -22,7 +23,7 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.entries import ENTRIES, Entry, EntryStore, digest_of
+from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, EntryStore, digest_of
 from corpusveil.ledger.summary import Ledger
 from corpusveil.ledger.units import part
 from tests.calls import fails, refused
@@ -87,16 +88,19 @@ def test_an_entry_is_written_once_private_and_kept(store: EntryStore, tmp_path: 
     assert Ledger(store.url).verify().differences == ()
 
 
-@pytest.mark.parametrize("damage", ["cut", "exchanged", "emptied", "negative", "of another ledger"])
+@pytest.mark.parametrize("damage", ["cut", "exchanged", "emptied", "negative", "about", "of another ledger"])
 def test_what_is_damaged_is_refused_by_all_that_reads_it(store: EntryStore, tmp_path: Path, damage: str) -> None:
     """Nothing can be counted on a ledger that is not whole; a run that finds it takes its own entry back."""
     for release in ("r", "s"):
         enter(store, entry_of(tmp_path / "in", ROWS, release=release))
     first, second = sorted((tmp_path / "ledger" / ENTRIES).glob("*.parquet"))
-    if damage == "negative":  # by somebody who has the secret
+    if damage in ("negative", "about"):  # by somebody who has the secret
         table = pq.read_table(first)
         column = table.schema.get_field_index("nats")
         changed = table.set_column(column, table.schema.field(column), [[-1] * table.num_rows])
+        if damage == "about":
+            said = json.loads(table.schema.metadata[ABOUT]) | {"tokens": -1}
+            changed = table.replace_schema_metadata({ABOUT: json.dumps(said)})
         path = tmp_path / "changed"
         pq.write_table(changed, path)
         first.unlink()

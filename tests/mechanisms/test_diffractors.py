@@ -97,17 +97,6 @@ class TestDiffractorExponential(MechanismContract):
             law = mechanism.position_weights(i, 1.0).astype(np.float64) / 2.0**64
             assert np.abs(law / (expected / expected.sum()) - 1).max() < 1e-5
 
-    def test_gamma_follows_the_rule_and_a_small_one_is_called_nearly_uniform(self) -> None:
-        """The rule for 1,000 words at epsilon 1 keeps a quarter of the words; gamma = 5 one in a hundred."""
-        space = small_space(1000, lists=1, seed=3)
-        by_rule = DiffractorExponential(space)
-        assert by_rule.table(1.0).gamma == math.ceil(2 * math.log(0.999 * 999 / 0.001))
-        assert not any("uniform" in note for note in by_rule.guarantee(1.0).notes)
-        assert by_rule.retention(1.0) == pytest.approx(math.tanh(0.25), rel=0.02)
-        small = DiffractorExponential(space, gamma=5)
-        assert any("uniform" in note for note in small.guarantee(1.0).notes)
-        assert small.retention(1.0) == pytest.approx(0.012, abs=0.001)
-
     def test_a_row_whose_weights_are_all_equal_is_not_taken_for_an_empty_one(self) -> None:
         """At the smallest epsilons every weight is equal; a total of 2^64 would read as 0 and keep every word."""
         size = 64

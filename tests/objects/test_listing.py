@@ -6,7 +6,6 @@ import itertools
 
 import pytest
 
-from corpusveil.errors import DataError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
 from tests.calls import refused
@@ -113,8 +112,3 @@ class TestNamed:
                      nowhere, f"{nowhere}/in", f"{nowhere}/in/*.json"):  # fmt: skip
             with refused("missing-file", name):
                 find_shards([name])
-
-    def test_on_a_disk_and_at_a_store_is_refused(self, store: Store, bucket: str, url: str) -> None:
-        store.fill(bucket, "in/a.json")
-        with pytest.raises(DataError):
-            find_shards([f"{url}/in", __file__])

@@ -220,12 +220,8 @@ class TestTheCommand:
         assert "word for word" in made.err
         store = load_store(tmp_path / "out")
         assert len(store) == 50
-        assert [store.info[name] for name in ("licence", "attribution", "salt", "words")] == [
-            "CC0 1.0",
-            "nobody",
-            SALT,
-            [4, 9],
-        ]
+        said = [store.info[name] for name in ("licence", "attribution", "salt", "words")]
+        assert said == ["CC0 1.0", "nobody", SALT, [4, 9]]
         assert store.info["space"]["path"] == "space://en"
         assert (
             "already complete"

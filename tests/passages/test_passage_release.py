@@ -194,19 +194,8 @@ class TestFiles:
     def test_the_command_is_the_call_and_resumes(self, corpus: Path) -> None:
         cv.Key(TEST_KEY).save(str(corpus / "key"))
         store = small_store().url
-        call = [
-            "privatize",
-            corpus / "in",
-            "--store",
-            store,
-            "--epsilon",
-            "6",
-            "--id",
-            "id",
-            "--key",
-            corpus / "key",
-            *QUIET,
-        ]
+        call = ["privatize", corpus / "in", "--store", store, "--epsilon", "6", "--id", "id", "--key", corpus / "key"]
+        call += QUIET
         out = succeeds(*call, "--output", corpus / "out").out
         assert "any two texts by at most 6" in out
         named = cv.release(store=str(store), epsilon=6, key=cv.Key(TEST_KEY))

@@ -16,7 +16,6 @@ from corpusveil.errors import (
     ArtifactError,
     ChangedError,
     MissingError,
-    SettingError,
 )
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces import space as space_module
@@ -221,13 +220,3 @@ def test_a_scale_is_the_median_distance_of_two_words_and_another_space() -> None
 def test_arguments_out_of_range_are_named(arguments: dict[str, object], refusal: Any) -> None:
     with refused(*refusal):
         build_space(embedding(), **arguments)  # type: ignore[arg-type]
-
-
-def test_embeddings_that_cannot_make_a_space_are_refused() -> None:
-    same = Vectors(embedding().words, np.ones((SIZE, 3), np.float32), "same.txt")
-    with refused("unsuitable-data", "same.txt", "share their vector"):
-        build_space(same, counts=np.arange(SIZE), balance=1)
-    with refused("unsuitable-data", "a.txt", "b.txt"):
-        build_space([embedding(0, source="a.txt"), embedding(1, ["x", "y"], "b.txt")])
-    with pytest.raises(SettingError):
-        build_space([])

@@ -104,6 +104,15 @@ def test_no_word_has_white_space_of_any_kind(tmp_path: Path) -> None:
                 Vectors([WORDS[0], word], np.ones((2, 2), np.float32))
 
 
+def test_a_file_that_is_damaged_or_cut_is_refused(tmp_path: Path) -> None:
+    np.savez_compressed(tmp_path / "v.npz", vocab=np.array(WORDS), vectors=MATRIX)
+    for name, whole in (("v.txt.gz", gzip.compress(lines().encode())), ("v.npz", (tmp_path / "v.npz").read_bytes())):
+        for data in (whole[:-40], whole[:40], b"PK nothing", whole[:90] + b"\0\0\0\0" + whole[94:]):
+            (tmp_path / name).write_bytes(data)
+            with refused("unsuitable-data", name):
+                read_vectors(str(tmp_path / name))
+
+
 def test_npz_is_read(tmp_path: Path) -> None:
     """Of any width of floats; words may be UTF-8 in bytes."""
     for words in (WORDS, [word.encode() for word in WORDS]):

@@ -11,7 +11,7 @@ import pytest
 
 from corpusveil.errors import SettingError
 from corpusveil.spaces import Vocabulary
-from corpusveil.spaces.vocabulary import parts, read_vocabulary, read_words, rows_without, write_vocabulary
+from corpusveil.spaces.vocabulary import read_vocabulary, read_words, rows_without, write_vocabulary
 from tests.calls import refused
 
 
@@ -43,13 +43,6 @@ def test_it_survives_parquet_and_pickle(tmp_path: Path, counts: np.ndarray | Non
     assert [str(kind) for kind in table.schema.types] == ["int32", "string", "int8", "int64"]
     assert table.column_names == ["id", "token", "words", "count"]
     assert table["words"].to_pylist() == [1, 3, 1, 1, 1, 1]
-
-
-def test_parts_of_a_collocation() -> None:
-    assert parts("new_york") == ["new", "york"]
-    assert parts("a__b") == ["a__b"]
-    assert parts("_a") == ["_a"]
-    assert parts("plain") == ["plain"]
 
 
 def test_duplicates_and_wrong_counts_are_refused() -> None:

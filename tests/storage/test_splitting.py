@@ -88,13 +88,6 @@ class _Two(Local):
         return 2
 
 
-def test_rows_are_guessed_from_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = as_lines(tmp_path / "a.json", 100_000)
-    assert tasks.about_rows(str(source), ".json") == 100_000
-    monkeypatch.setattr(tasks, "_LOOKED_AT", 2)
-    assert 90_000 < tasks.about_rows(str(source), ".json") < 110_000
-
-
 ROWS = 20_000
 KILLS = 20
 

@@ -238,18 +238,6 @@ def test_what_describes_a_frame_stays_behind() -> None:
         assert b"zzcanary" not in pickle.dumps(cv.privatize(given, RELEASE, ids=[1])), type(given)
 
 
-def test_the_name_of_a_column_is_a_string() -> None:
-    """The name of a pandas column may be a number or, of several levels, a tuple."""
-    frame = pd.DataFrame({0: ["zzcanary"], ("a", "b"): ["zzcanary"]})
-    for name in (0, ("a", "b"), RELEASE):
-        for call in (
-            lambda name=name: cv.privatize(frame, RELEASE, ids=[1], text=name),
-            lambda name=name: cv.preview(frame, name),
-        ):
-            with refused("wrong-setting", "text"):
-                call()
-
-
 class TestFunctionsOfColumns:
     """DuckDB and Polars call a release by name, and get the bytes of a frame."""
 
