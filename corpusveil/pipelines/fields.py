@@ -143,18 +143,16 @@ def listed(value: Any) -> list[Any]:
 
 
 def pairs(what: str, given: list[str]) -> dict[str, Any]:
-    """Return values by name; they are numbers, true, false, or text."""
+    """Return numbers by name."""
     import orjson
 
     values: dict[str, Any] = {}
     for pair in given:
-        name, equals, value = pair.partition("=")
-        if not equals or not name:
-            raise SettingError(f"{what} {pair}: write it as NAME=VALUE.")
+        name, _, value = pair.partition("=")
         try:
             values[name] = orjson.loads(value)
         except orjson.JSONDecodeError:
-            values[name] = value
+            raise SettingError(f"{what} {pair}: write it as NAME=VALUE, with a number.") from None
     return values
 
 

@@ -37,18 +37,13 @@ PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing w
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The texts at one epsilon."""
+    """The texts at one epsilon; its name says what is drawn."""
 
+    name: str
     epsilon: float
     texts: list[str]
     said: str
     """What the epsilon means: the share of unchanged words, and what a reader recovers at the epsilon of a risk."""
-    of_passages: bool = False
-
-    @property
-    def name(self) -> str:
-        """What is drawn, and its epsilon."""
-        return f"{'passage, ' * self.of_passages}epsilon {self.epsilon:.4g}"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -120,7 +115,8 @@ def _drawn(
             texts = release.kernel().apply(documents)[0].to_pylist()
         chose = getattr(release, "risk", None)
         said = [f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}", *([] if chose is None else [chose.sentence()])]
-        shown.append(Drawn(epsilon, texts, f"{'; '.join(said)}.", release.counted == "piece"))
+        name = f"{'' if settings.store is None else 'passage, '}epsilon {epsilon:.4g}"
+        shown.append(Drawn(name, epsilon, texts, f"{'; '.join(said)}."))
     return shown
 
 

@@ -11,7 +11,6 @@ from corpusveil.pipelines.resolve import Plan, resolve
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
-from corpusveil.storage.engine import Engine
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
 from corpusveil.transforms.identities import repeated
@@ -29,16 +28,14 @@ def run(settings: Settings, watch: Watch | None = None, *, debug: bool = False, 
 
 
 def privatize(
-    plan: Plan, watch: Watch | None = None, engine: Engine | None = None, *,
-    debug: bool = False, explain: bool = False, announced: bool = True,
-) -> Outcome:  # fmt: skip
+    plan: Plan, watch: Watch | None = None, *, debug: bool = False, explain: bool = False, announced: bool = True
+) -> Outcome:
     """Make the release of a plan. It is ``announced`` with its guarantee, and with ``explain`` in full."""
     watch = watch or Watch()
 
     def begun(first: Sequence[Batch]) -> None:
         _note(plan, watch)
         if announced:
-            _note_rows(plan, watch)
             announce(plan.run.release, watch, explain=explain)
             if plan.run.spending is not None and not files.exists(files.join(plan.run.writes.url, MANIFEST)):
                 for line in plan.run.spending.promises():  # not of a finished release, which asks no ledger
@@ -49,7 +46,7 @@ def privatize(
             if batch.ids is not None and plan.run.release.duplicates == "independent" and (said := repeated(batch.ids)):
                 watch.warn(f"warning: in the first rows, {said}")
 
-    engine = engine or plan.engine.make()
+    engine = plan.engine.make()
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = dataclasses.replace(plan.run, debug=debug, watch=watch.shards, begun=begun).privatize(engine)
@@ -62,7 +59,6 @@ def foresee(settings: Settings, watch: Watch | None = None) -> None:
     watch = watch or Watch()
     plan = resolve(settings, make_key=False)
     _note(plan, watch)
-    _note_rows(plan, watch)
     made = forecast(plan.run)
     for line in made.lines(plan.engine.workers or 1):
         watch.say(line)
@@ -71,14 +67,11 @@ def foresee(settings: Settings, watch: Watch | None = None) -> None:
 
 
 def _note(plan: Plan, watch: Watch) -> None:
-    """Say what the plan's settings mean: the epsilon of a risk, and the key of an output without one."""
+    """Say what the plan's settings mean: the epsilon of a risk, the key of an output without one, and no id."""
     for line in plan.run.release.remarks():
         watch.say(line)
     if (own := plan.own_key) is not None:
         watch.warn(f"No key is given. The key of this output and this input is {own}; other documents need another.")
-
-
-def _note_rows(plan: Plan, watch: Watch) -> None:
     if plan.run.reads.columns.id is None and plan.run.release.duplicates != "same-noise":
         watch.say(
             "No column is named as id, so rows are identified by their place: a row that is added or removed gives all "

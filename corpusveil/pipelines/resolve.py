@@ -12,7 +12,7 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import units_of
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import make
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import load_store
 from corpusveil.pipelines.settings import Settings, needed
@@ -71,13 +71,14 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
     budget, text, store = needed(settings.budget, "budget"), settings.text, settings.store
     if store is not None:
         per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
-        space = load_space(needed(settings.space, "space").path) if settings.is_given("space.path") else None
-        law = PassageExchange(load_store(store.path, space=space), store.neighbors)
+        own = load_space(needed(settings.space, "space").path) if settings.is_given("space.path") else None
+        law = PassageExchange(load_store(store.path, space=own), store.neighbors)
         return PassageRelease(
             law, float(budget.epsilon or 0), per, key=key,
             most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
         )  # fmt: skip
-    mechanism = mechanism_of(settings)
+    chosen, space = needed(settings.mechanism, "mechanism"), load_space(needed(settings.space, "space").path)
+    mechanism = make(chosen.name, space, **chosen.parameters)
     table = None if text.collocations is None else load_collocations(text.collocations)
     policy = text.policy()
     risk = None if budget.risk is None else epsilon_at(mechanism, budget.risk, policy)
@@ -87,12 +88,6 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
         collocations=table, duplicates=output.duplicates, accept_no_guarantee=output.accept_no_guarantee,
         spans=settings.spans.policy(), risk=risk,
     )  # fmt: skip
-
-
-def mechanism_of(settings: Settings) -> Mechanism:
-    """Return the mechanism of the settings, on its space."""
-    chosen, space = needed(settings.mechanism, "mechanism"), needed(settings.space, "space")
-    return make(chosen.name, load_space(space.path), **chosen.parameters)
 
 
 def own_key(settings: Settings) -> Path:
