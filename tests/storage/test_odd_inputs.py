@@ -24,6 +24,7 @@ from corpusveil.display import several
 from corpusveil.errors import UserError
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.storage import files, formats, forms
+from corpusveil.storage.forms import delimited
 from corpusveil.storage.forms.delimited import MARKS
 from corpusveil.storage.forms.plain import PlainText
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
@@ -242,6 +243,15 @@ def test_csv_is_refused_whole_where_the_end_of_a_row_is_not_certain(
         if separator == "comma":
             fails(["count", path, "--output", tmp_path / "counts"], "bad-shards", path)
             fails(["tokenize", path, "--tokenizer", "word", "--output", tmp_path / "tokens"], "bad-shards", path)
+
+
+def test_rows_of_csv_are_whole_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = b'text,id\n"a\n, ""b",1\r\n\n"\n",2\nc,"3"\n"d\n\n",\n'
+    for size in range(1, len(data)):
+        monkeypatch.setattr(delimited, "CHUNK_BYTES", size)
+        batches = list(formats.find(".csv").batches(io.BytesIO(data), "x.csv", Columns(id="id")))
+        assert [text for batch in batches for text in batch.texts.to_pylist()] == ['a\n, "b', "\n", "c", "d\n\n"], size
+        assert [identity for batch in batches for identity in batch.ids or ()] == ["1", "2", "3", ""], size
 
 
 def test_bad_rows_of_parquet(ground: Ground, tmp_path: Path) -> None:

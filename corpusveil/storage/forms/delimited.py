@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
-import os
 import re
-import threading
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import IO, Any, ClassVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv as arrow
 
 from corpusveil.choices import Separator
 from corpusveil.display import several
@@ -30,9 +28,7 @@ MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 
 
 _MOST_ROW_BYTES = 32 << 20
-"""Of one row: DuckDB holds two of this size."""
-_ROWS = 2048
-"""DuckDB's own number of rows at a time."""
+"""Of one row."""
 _SOUND = {
     separator: re.compile(plain + rb'(?:(?<=[\r\n%b])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n%b])%b)*+' % (mark, mark, plain))
     for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\r?\n))|\r(?=\n))[^"\\\r]*+)*+']
@@ -59,94 +55,60 @@ def _header(source: IO[bytes], name: str, separator: Separator) -> list[str]:
 
 
 def _sound(source: IO[bytes], name: str, separator: Separator) -> Iterator[bytes]:
-    """Yield the rest of a file, to the end of a line. Raises DataError where it is not certain where a row ends.
+    """Yield the rest of a file, to the end of a row. Raises DataError where it is not certain where a row ends.
 
-    DuckDB takes a quote in a cell without quotes for a part of it, and so a text with escapes of another kind for
-    several rows, whose cells would then be other columns'.
+    Arrow takes a quote in a cell without quotes for a part of it, and so a text with escapes of another kind for
+    several rows, whose cells would then be other columns'; and all after a quote that is not closed for one cell.
     """
     rest, line = b"\n", 2
     while data := source.read(CHUNK_BYTES):
         rest += data
         sound = _SOUND[separator].match(rest, 1, rest.rfind(b"\n") + 1)
-        if sound is not None:
-            line += rest.count(b"\n", 1, sound.end())
-            yield _lines(sound[0])
-            rest = rest[sound.end() - 1 :]
+        if sound is not None and (end := _end_of_row(sound[0])):
+            line += rest.count(b"\n", 1, end + 1)
+            yield rest[1 : end + 1]
+            rest = rest[end:]
         if len(rest) > _MOST_ROW_BYTES:
             break
     rest += b"" if rest.endswith(b"\n") else b"\n"
     sound = _SOUND[separator].fullmatch(rest, 1)
     if sound is None:
         raise DataError(f"{name}, line {line:,}: not valid CSV: {_MEND}")
-    yield _lines(sound[0])
+    yield sound[0]
 
 
-def _lines(data: bytes) -> bytes:
-    r"""Return sound lines that end in ``\n``: DuckDB would guess the line end, also by those in quotes."""
-    if b"\r" not in data:
-        return data
-    parts = data.split(b'"')
-    parts[::2] = [outside.replace(b"\r\n", b"\n") for outside in parts[::2]]
-    return b'"'.join(parts)
-
-
-@contextlib.contextmanager
-def _pipe(pieces: Iterator[bytes]) -> Iterator[str]:
-    """Yield the path of a pipe through which a thread sends a file.
-
-    DuckDB takes no decompressed stream, and its way to Python's files is slow. A pipe puts no private text on a disk,
-    as a temporary file would, and has no limit of size.
-    """
-    out, into = os.pipe()
-    failed: list[BaseException] = []
-
-    def feed() -> None:
-        try:
-            with contextlib.suppress(BrokenPipeError), open(into, "wb") as pipe:  # broken: enough was read
-                pipe.writelines(pieces)
-        except BaseException as error:  # noqa: BLE001 - raised below
-            failed.append(error)
-
-    thread = threading.Thread(target=feed)
-    thread.start()
-    try:
-        yield f"/dev/fd/{out}"
-    finally:
-        os.close(out)
-        thread.join()
-        if failed:
-            raise failed[0]
+def _end_of_row(data: bytes) -> int:
+    """Return where the last row ends of which all is here, 0 if none does: at a line end outside of quotes."""
+    end = len(data)
+    while (quote := data.rfind(b'"', 0, end)) >= 0 and data.rfind(b"\n", quote, end) < 0:
+        end = max(0, data.rfind(b'"', 0, quote))
+    return data.rfind(b"\n", 0, end) + 1
 
 
 def _cells(
     source: IO[bytes], name: str, width: int, separator: Separator, places: Sequence[int]
-) -> Generator[pa.RecordBatch]:
-    """Yield the cells at some places of all rows, as DuckDB's strict reader finds them, strings [N]; empty ones null.
+) -> Iterator[pa.RecordBatch]:
+    """Yield the cells at some places of all rows, large_string [N]; blank lines are no rows.
 
-    In a file of one column a cell is null on a blank line, which is no row, and not in quotes. Raises DataError for
-    what is not CSV; DuckDB's messages quote rows, so only the number is taken from them.
+    Raises DataError for what is not CSV; Arrow's messages quote rows, so only the number is taken from them.
     """
-    import duckdb
-
-    kinds = ", ".join(f"'c{place}': 'VARCHAR'" for place in range(width))
-    named = ", ".join(f"c{place} AS k{number}" for number, place in enumerate(places))
-    query = (
-        f"SELECT {named} FROM read_csv($path, columns = {{{kinds}}}, allow_quoted_nulls = false, header = false, "  # noqa: S608 - numbers
-        f"auto_detect = false, strict_mode = true, new_line = '\\n', delim = '{MARKS[separator]}', "
-        "quote = '\"', escape = '\"', "
-        f"max_line_size = {_MOST_ROW_BYTES}, buffer_size = {2 * _MOST_ROW_BYTES})"
-    )
-    where = None
-    with _pipe(_sound(source, name, separator)) as path, duckdb.connect(config={"threads": 1}) as connection:
+    wanted = list(map(str, places))
+    kinds = arrow.ConvertOptions(column_types=dict.fromkeys(wanted, pa.large_string()), include_columns=wanted)
+    marks, rows = arrow.ParseOptions(delimiter=MARKS[separator], newlines_in_values=True), 0
+    for lines in filter(lambda some: some.strip(b"\r\n"), _sound(source, name, separator)):
+        names = arrow.ReadOptions(
+            use_threads=False, block_size=len(lines) + 1, column_names=list(map(str, range(width)))
+        )  # fmt: skip
         try:
-            with connection.sql(query, params={"path": path}).to_arrow_reader(_ROWS) as reader:
-                for rows in reader:
-                    yield rows.filter(rows.column(0).is_valid()) if width == 1 else rows
-        except (duckdb.Error, pa.ArrowException, OSError) as error:  # the last two from a row that comes later
-            line = re.search(r"CSV Error on Line: (\d+)", str(error))
-            where = f", row {line[1]}" if line else ""
-        if where is not None:
-            raise DataError(f"{name}{where}: not valid CSV: {_MEND}")
+            (batch,) = arrow.read_csv(io.BytesIO(lines), names, marks, kinds).combine_chunks().to_batches()
+        except pa.ArrowInvalid as error:
+            number = re.search(r"Row #(\d+)", str(error))
+            where = f", row {rows + int(number[1]):,}" if number else ""
+        else:
+            yield batch
+            rows += batch.num_rows
+            continue
+        raise DataError(f"{name}{where}: not valid CSV: {_MEND}")
 
 
 def refuse_separator(line: str, name: str, separator: Separator, column: str | None = None) -> None:
@@ -221,13 +183,12 @@ class Csv(ByteForm):
         if not header:
             return
         cells = _cells(source, name, len(header), columns.separator, _places(header, columns, name))
-        with contextlib.closing(cells):
-            for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)).fill_null(0), 0, start, stop):
-                (rows,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
-                named = dict(zip(columns.named, map(_filled, rows.columns), strict=True))
-                numbers = list(range(first, first + rows.num_rows))
-                ids = None if columns.id is None else named[columns.id].to_pylist()
-                yield Batch(numbers[-1] + 1, numbers, named[columns.text], ids, [named[name] for name in columns.keep])
+        for first, parts in runs(cells, lambda rows: pc.binary_length(rows.column(0)), 0, start, stop):
+            (rows,) = pa.Table.from_batches(parts).combine_chunks().to_batches()
+            named = dict(zip(columns.named, rows.columns, strict=True))
+            numbers = list(range(first, first + rows.num_rows))
+            ids = None if columns.id is None else named[columns.id].to_pylist()
+            yield Batch(numbers[-1] + 1, numbers, named[columns.text], ids, [named[name] for name in columns.keep])
 
     def header(self, columns: Columns) -> bytes:
         names = _quoted(pa.array([columns.text, *columns.keep], pa.large_string()), columns, alone=not columns.keep)
