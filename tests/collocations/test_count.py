@@ -114,15 +114,6 @@ class TestInterrupted:
         count_corpus([str(corpus)], str(tmp_path / "out"), Watching(kept_before))
         assert release_files(tmp_path / "out") == release_files(reference)
 
-    def test_an_input_that_changed_is_counted_again(self, made: Made, tmp_path: Path) -> None:
-        source = write(tmp_path / "in", made, 3)
-        with pytest.raises(WorkError):
-            count_corpus([str(source)], str(tmp_path / "out"), Halting(99))
-        other = make(3000, 9)
-        write(source, other, 3)
-        count_corpus([str(source)], str(tmp_path / "out"), Local())
-        assert table(tmp_path / "out") == sorted(kept(other.counts, 5))
-
 
 class TestPieces:
     """A large shard is counted in row ranges; what that gives is what counting it whole gives, to the byte."""
