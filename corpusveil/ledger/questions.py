@@ -20,7 +20,7 @@ from corpusveil.storage import disk
 if TYPE_CHECKING:
     import duckdb
 
-MEMORY, MOST_FILES = "1GB", 1024
+MEMORY = "1GB"
 _LARGEST = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
 
 
@@ -67,21 +67,6 @@ def connected(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
                 f"{folder}: a question to the ledger needs more room here, for what exceeds {MEMORY} of memory; make "
                 "room, or let TMPDIR name another folder."
             ) from None
-
-
-def joined(connection: duckdb.DuckDBPyConnection, notes: Sequence[str]) -> list[str]:
-    """Return accounts in at most ``MOST_FILES`` local files, of which DuckDB keeps 11 KB each in memory."""
-    together = -(-len(notes) // MOST_FILES)
-    if together <= 1:
-        return list(notes)
-    paths = []
-    for first in range(0, len(notes), together):
-        paths.append(f"{notes[first]}.joined")
-        some = _read(notes[first : first + together])
-        connection.execute(f"COPY (FROM {some}) TO {_quoted(paths[-1])} (FORMAT parquet, COMPRESSION zstd)")
-        for note in notes[first : first + together]:
-            os.remove(note)
-    return paths
 
 
 def write_entry(
