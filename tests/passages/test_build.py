@@ -184,6 +184,7 @@ class TestWhatIsInterrupted:
 
 class TestErrors:
     def test_are_sentences_and_leave_nothing(self, corpus: str, space: cv.Space, tmp_path: Path) -> None:
+        """Each names the argument or the file."""
         output = tmp_path / "out"
         for given, code, named in (
             ({"licence": " "}, "wrong-setting", "licence"),
