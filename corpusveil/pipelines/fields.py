@@ -143,16 +143,18 @@ def listed(value: Any) -> list[Any]:
 
 
 def pairs(what: str, given: list[str]) -> dict[str, Any]:
-    """Return numbers by name."""
+    """Return values by name; they are numbers, true, false, or text."""
     import orjson
 
     values: dict[str, Any] = {}
     for pair in given:
-        name, _, value = pair.partition("=")
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise SettingError(f"{what} {pair}: write it as NAME=VALUE.")
         try:
             values[name] = orjson.loads(value)
         except orjson.JSONDecodeError:
-            raise SettingError(f"{what} {pair}: write it as NAME=VALUE, with a number.") from None
+            values[name] = value
     return values
 
 

@@ -269,6 +269,7 @@ def test_a_release_is_what_decides_its_text() -> None:
 
 
 def test_a_store_is_opened_only_whole(tmp_path: Path) -> None:
+    """A byte that was changed, or a missing file, is noticed."""
     store = small_store()
     again = cv.load_store(str(store.url))
     assert (again, len(again), again.texts.to_pylist()) == (store, len(store), PIECES)

@@ -43,6 +43,7 @@ class TestWrongInput:
     """Which input is wrong is a table of tests/hostile."""
 
     def test_is_said_by_file_and_row(self, ground: Ground, tmp_path: Path) -> None:
+        """And nothing of the row is said, or released."""
         lines = GOOD * (BLOCK_ROWS + 5) + b'{"text": "' + SECRET + b'"\n' + GOOD
         source, output = place(tmp_path / "in", gzip.compress(lines)), tmp_path / "out"
         said = fails(ground.arguments(source, output), "bad-shards", f"{source}/bad.json.gz, row {BLOCK_ROWS + 6}: ")
@@ -52,6 +53,7 @@ class TestWrongInput:
 
 class TestUnusualInput:
     def test_gives_a_row_for_each(self) -> None:
+        """Reading and counting agree on the rows of a file."""
         for data, texts in (
             (b"", []),
             (b"\n\n", []),
