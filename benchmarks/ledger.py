@@ -138,7 +138,7 @@ def measure(folder: str, name: str) -> dict[str, Any]:
                 digest_of(entry.path, store.secret)
 
             return measured(make)
-        planned = [Entry(f"{folder}/entry", *about_of(f"{folder}/entry"))]
+        planned = [Entry(f"{folder}/entry", about_of(f"{folder}/entry"))]
 
         def decide() -> None:
             with contextlib.suppress(CapError):

@@ -16,17 +16,9 @@ import pyarrow as pa
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import (
-    ArtifactError,
-    DataError,
-    MissingError,
-    SettingError,
-    UserError,
-    replaced,
-)
+from corpusveil.errors import ArtifactError, DataError, SettingError, UserError, replaced
 from corpusveil.spaces.installed import located
 from corpusveil.storage import files
-from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.parquet import read_whole, sound
 from corpusveil.text.tokens import Tokenizer
 
@@ -34,7 +26,7 @@ KEY_BITS = 63
 """Bits of an n-gram of word ids."""
 LARGEST_N = 5
 _NONE = -1
-_READ = pa.schema([("ngram", pa.large_string()), ("n", pa.int64()), ("score", pa.float64())])
+_READ = pa.schema([("ngram", pa.large_string()), ("score", pa.float64())])
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 
@@ -119,12 +111,9 @@ class Collocations:
 
     @classmethod
     def of(cls, table: pa.Table, reading: ReadingOptions | None = None) -> Collocations:
-        """Compile a table of ``ngram, n, count, score``. Raises UserError if it is invalid or empty."""
+        """Compile a table of ``ngram, score``. Raises UserError if it is invalid or empty."""
         reading = reading or ReadingOptions()
-        ngrams, numbers, scores = table["ngram"].to_pylist(), table["n"].to_numpy(), table["score"].to_numpy()
-        split = [ngram.split(" ") for ngram in ngrams]
-        if any(len(words) != n for words, n in zip(split, numbers.tolist(), strict=True)):
-            raise ArtifactError("A row of the collocation table has another number of words than it says; score again.")
+        split, scores = [ngram.split(" ") for ngram in table["ngram"].to_pylist()], table["score"].to_numpy()
         if not np.isfinite(scores).all():
             raise ArtifactError("A row of the collocation table has no finite score; score again.")
         words = sorted({word for parts in split for word in parts})
@@ -134,7 +123,7 @@ class Collocations:
         kept = [k for k, parts in enumerate(split) if len(parts) > 1 and all(word in known for word in parts)]
         if not kept:
             raise DataError("The collocation table is empty; score with a lower threshold.")
-        max_n = int(max(numbers[kept]))
+        max_n = max(len(split[k]) for k in kept)
         if len(words) > most_words(max_n):
             raise DataError(
                 f"The collocations have {len(words):,} words, and {most_words(max_n):,} is the most; score fewer "
@@ -187,20 +176,13 @@ class Collocations:
         """Return the collocations that a vocabulary has as tokens. Raises UserError when it has none."""
         self.require_some_in(vocabulary)
         rows = [k for k, token in enumerate(self.tokens) if token in vocabulary]
-        tokens = [self.tokens[k].replace("_", " ") for k in rows]
-        table = pa.table(
-            {
-                "ngram": tokens,
-                "n": pa.array([token.count(" ") + 1 for token in tokens], pa.int8()),
-                "score": self.scores[rows],
-            }
-        )
-        return Collocations.of(table, self.reading)
+        ngrams = [self.tokens[k].replace("_", " ") for k in rows]
+        return Collocations.of(pa.table({"ngram": ngrams, "score": self.scores[rows]}), self.reading)
 
 
 @functools.lru_cache(maxsize=2)
 def load_collocations(url: str) -> Collocations:
-    """Read a collocation table: a folder that ``score_counts`` wrote, a Parquet file or a folder of such files.
+    """Read a collocation table: a folder that ``score_counts`` wrote, or a Parquet file of ``ngram, score``.
 
     The name of an installed space, such as ``en``, is the table of its package. Raises UserError if there is no valid
     table.
@@ -210,26 +192,17 @@ def load_collocations(url: str) -> Collocations:
     """
     url = located(url, "collocations")
     fs, path = files.resolve(url)
-    reading = None
-    if fs.isfile(path):
-        urls = [url]
-    elif is_artifact(url):
-        reading = reading_of(url, read_artifact(url, "collocations"))
-        urls = [files.join(url, "collocations.parquet")]
-    else:
-        urls = [files.join(url, name) for name in files.listing(url) if name.endswith(".parquet")]
-    if not urls:
-        raise MissingError(f"{url}: there is no collocation table here; make one with 'corpusveil score'.")
-    tables = []
-    for address in urls:
-        unsound = f"{address}: this is not a valid collocation table (ngram, n, count, score); score again."
-        table = read_whole(address, unsound, lambda _: ["ngram", "n", "score"])
-        with sound(unsound):
-            tables.append(table.replace_schema_metadata(None).cast(_READ))
-        if any(column.null_count for column in tables[-1].columns):
-            raise ArtifactError(unsound)
+    address, reading = url, None
+    if not fs.isfile(path):
+        address, reading = files.join(url, "collocations.parquet"), reading_of(url, read_artifact(url, "collocations"))
+    unsound = f"{address}: this is not a valid collocation table (ngram, score); score again."
+    table = read_whole(address, unsound, lambda _: _READ.names)
+    with sound(unsound):
+        table = table.replace_schema_metadata(None).cast(_READ)
+    if any(column.null_count for column in table.columns):
+        raise ArtifactError(unsound)
     try:
-        compiled_table = Collocations.of(pa.concat_tables(tables), reading)
+        compiled_table = Collocations.of(table, reading)
         return dataclasses.replace(compiled_table, url=files.absolute(url))
     except UserError as error:
         raise type(error)(f"{url}: {error}") from None

@@ -19,7 +19,6 @@ from corpusveil.compiled import called, compiled, njit
 from corpusveil.spaces import Space
 from corpusveil.text.classes import UNKNOWN
 from corpusveil.text.sentences import ends_and_crossed
-from corpusveil.text.tokenizer_loop import TokenArrays
 from corpusveil.text.tokens import Tokens
 
 Method = Literal["gst", "mst"]
@@ -185,27 +184,6 @@ def segment(
     return Segments(lengths, entries)
 
 
-@compiled
-def _join(tokens: TokenArrays, lengths: Any, entries: Any, of_entry: Any, new: TokenArrays) -> int:
-    """Write one token for each unit; return their number."""
-    _, _, starts, ends, classes, ids, offsets = tokens
-    _, _, new_starts, new_ends, new_classes, new_ids, new_offsets = new
-    n = 0
-    for document in range(offsets.size - 1):
-        new_offsets[document] = n
-        t = offsets[document]
-        while t < offsets[document + 1]:
-            length = max(lengths[t], 1)
-            new_starts[n] = starts[t]
-            new_ends[n] = ends[t + length - 1]
-            new_classes[n] = classes[t]
-            new_ids[n] = of_entry[entries[t]] if entries[t] >= 0 else ids[t]
-            n += 1
-            t += length
-    new_offsets[offsets.size - 1] = n
-    return n
-
-
 @dataclass(frozen=True, slots=True)
 class Joiner:
     """Joins tokens to the collocations that a space has.
@@ -233,13 +211,10 @@ class Joiner:
     def __call__(self, tokens: Tokens) -> Tokens:
         words = np.where(tokens.ids >= 0, self.of_word[tokens.ids], UNKNOWN).astype(np.int32)
         joined, _ = units(tokens, words, self.collocations, self.method)
-        ids = np.where(tokens.ids < self.known, tokens.ids, UNKNOWN).astype(np.int32)
-        count, old = len(tokens), tokens.arrays._replace(ids=ids)
-        starts, ends, new_ids = (np.empty(count, dtype=np.int32) for _ in range(3))
-        classes, offsets = np.empty(count, dtype=np.uint8), np.empty(tokens.offsets.size, dtype=np.int64)
-        new = TokenArrays(tokens.data, tokens.documents, starts, ends, classes, new_ids, offsets)
-        size = _join(old, joined.lengths, joined.entries, self.of_entry, new)
-        return Tokens(
-            tokens.data, tokens.documents, starts[:size], ends[:size], classes[:size], new_ids[:size], offsets,
-            tokens.language,
-        )  # fmt: skip
+        whole = tokens.only(joined.lengths > 0)
+        whole.ids[whole.ids >= self.known] = UNKNOWN
+        begins = np.flatnonzero(joined.entries >= 0)
+        at = np.cumsum(joined.lengths > 0)[begins] - 1
+        whole.ends[at] = tokens.ends[begins + joined.lengths[begins] - 1]
+        whole.ids[at] = self.of_entry[joined.entries[begins]]
+        return whole

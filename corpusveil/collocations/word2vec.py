@@ -72,27 +72,21 @@ def _spool(shards: Sequence[str], path: str) -> tuple[int, int]:
     return lines, words
 
 
-def _model(training: Training, counts: dict[str, int]) -> Any:
-    options = dataclasses.asdict(training)
-    model = of_gensim("models").Word2Vec(vector_size=options.pop("dimensions"), **options)
-    kept = sum(count >= training.min_count for count in counts.values())
-    if kept < 2:
-        raise DataError(
-            f"min_count = {training.min_count}: {kept} tokens occur this often, which is too few; give "
-            "a smaller min_count or more text."
-        )
-    model.build_vocab_from_freq(dict(counts))
-    return model
-
-
 def train(shards: Sequence[str], training: Training, counts: dict[str, int]) -> tuple[Vectors, dict[str, Any]]:
     """Train on LineSentence files in their order.
 
     ``counts`` is how often each token occurs, sorted. Returns the vectors, float32 [V, d], by falling count, and
     figures: tokens, epochs, seconds, trained words. Raises UserError if nothing is left to train on.
     """
-    total = sum(counts.values())
-    model = _model(training, counts)
+    total, kept = sum(counts.values()), sum(count >= training.min_count for count in counts.values())
+    if kept < 2:
+        raise DataError(
+            f"min_count = {training.min_count}: {kept} tokens occur this often, which is too few; give "
+            "a smaller min_count or more text."
+        )
+    options = dataclasses.asdict(training)
+    model = of_gensim("models").Word2Vec(vector_size=options.pop("dimensions"), **options)
+    model.build_vocab_from_freq(dict(counts))
     began, trained, share, fall = time.monotonic(), 0, 1 / training.epochs, ALPHA - MIN_ALPHA
     with tempfile.TemporaryDirectory(prefix="corpusveil-train-") as folder:
         path = str(Path(folder, "tokens.txt"))

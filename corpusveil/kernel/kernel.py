@@ -156,7 +156,7 @@ class Kernel:
         if prepared.joiner is not None:
             tokens = prepared.joiner(tokens)
         if spans is not None:
-            tokens.ids[tokens.classes == SPAN] = -2 - np.arange(spans.starts.size)
+            tokens.ids[tokens.classes == SPAN] = -2 - np.arange(spans.kinds.size)
         roles = scratch.array("roles", len(tokens), np.uint8)
         by_role = np.zeros(len(ALL_ROLES), dtype=np.int64)
         assign_roles(tokens.classes, tokens.ids, prepared.roles, roles, by_role)

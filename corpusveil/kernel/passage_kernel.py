@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.arrays import Int8, Int32, UInt64
+from corpusveil.arrays import UInt64
 from corpusveil.budget.accounting import Readings, joined, readings
 from corpusveil.errors import VersionError
 from corpusveil.kernel.prepared import runs
@@ -62,7 +62,8 @@ class PassageKernel:
             split = pieces_of(store.tokenizer, data, places, self.per, self.most_pieces)
             points = store.encoder.of_pieces(split)
             out = self.mechanism.privatize(points, self.epsilon, self._draws(split, some, data, places))
-            self._count(points, out, np.asarray(some.texts.is_valid())[split.documents], counts)
+            size = int(np.count_nonzero(np.asarray(some.texts.is_valid())[split.documents]))
+            counts += Counts(tokens_written=size, privatized=size)
             written = pa.ListArray.from_arrays(split.offsets.astype(np.int32), store.texts.take(pa.array(out)))
             parts.append(pc.binary_join(written, pa.scalar(BETWEEN[self.per], pa.large_string())))
         return pc.if_else(texts.is_valid(), pa.concat_arrays(parts), pa.scalar(None, pa.large_string())), counts
@@ -94,16 +95,6 @@ class PassageKernel:
         alone = pa.array([split.text(piece) for piece in range(len(split))], pa.large_string())
         tags = keyed_tags(key, column, [b""] * len(split), *string_buffers(alone))
         return Draws(self.draw_key, tags, np.arange(len(split)), np.zeros(len(split), np.int64))
-
-    def _count(self, points: Int8, out: Int32, present: Any, counts: Counts) -> None:
-        """Count the pieces of documents that have a text, those without a known word, and how near the others came."""
-        points, out = points[present], out[present]
-        reads = points.any(axis=1)
-        counts.tokens_written += out.size
-        counts.privatized += out.size
-        counts.unread += int(out.size - np.count_nonzero(reads))
-        chosen = self.mechanism.store.vectors[out[reads]].astype(np.int64)
-        counts.similarity += int((points[reads].astype(np.int64) * chosen).sum())
 
     def _check(self) -> None:
         if self.reader != READER:

@@ -21,6 +21,7 @@ from corpusveil.ledger.entries import NUMBERS
 from corpusveil.ledger.units import Unit, documents_of, fingerprints, part, texts_of
 from corpusveil.storage import files
 from corpusveil.storage.documents import Documents
+from corpusveil.storage.parquet import read_table, sound
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import Batch
 from corpusveil.storage.shard_notes import Pass
@@ -135,6 +136,12 @@ class AccountPass(Pass):
                 if batch.numbers:
                     documents = documents_of(batch, self.columns, self.corpus, task)
                     writer.write_table(self.account.rows(documents))
+
+    def noted(self, task: ShardTask) -> pa.Table:
+        """Return the account of a task's documents."""
+        address = self.note_of(task)
+        with sound(f"{address}: this record is damaged; run again."):
+            return read_table(address)
 
     def decides(self) -> Mapping[str, Any]:
         drops = None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()}

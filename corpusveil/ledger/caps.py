@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,16 +20,11 @@ from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.budget.budget import in_full
 from corpusveil.choices import OVER_CAP, OverCap
 from corpusveil.display import figure
-from corpusveil.errors import (
-    AddressError,
-    CapError,
-    SettingError,
-    not_a_choice,
-)
-from corpusveil.ledger.account import Account
-from corpusveil.ledger.entries import Entry, EntryStore, digest_of, snapshot
+from corpusveil.errors import AddressError, CapError, SettingError, not_a_choice
+from corpusveil.ledger.account import Account, schema
+from corpusveil.ledger.entries import Entry, EntryStore, digest_of
 from corpusveil.ledger.protocol import Refuse
-from corpusveil.ledger.questions import Books, connected, joined, write_entry
+from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
@@ -136,11 +130,11 @@ def work_folder() -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix="corpusveil-ledger-")
 
 
-def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple[str, ...]:
+def reserve(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
     """Enter the spending of documents, and return the digests of the entries; then they may be drawn.
 
-    ``notes`` are the addresses of their accounts. Raises CapError if a unit would have spent more than the cap; then
-    the ledger stays as it was.
+    ``tables`` are rows of their accounts. Raises CapError if a unit would have spent more than the cap; then the ledger
+    stays as it was.
     """
     ledger = EntryStore.existing(spending.ledger)
     if ledger.secret != account.secret:  # a worker of Beam may resolve the address to another place
@@ -150,13 +144,14 @@ def reserve(spending: Spending, account: Account, notes: Iterable[str]) -> tuple
         )
     ledger.check(spending.units, begin=True)
     with work_folder() as folder, connected(folder) as connection:
-        held: list[str] = []
-        for number, url in enumerate(notes):
-            held.append(os.path.join(folder, f"note-{number}.parquet"))
-            snapshot(url, held[-1])
-        held = joined(connection, held)
+        rows, given = f"{folder}/rows.parquet", 0
+        with pq.ParquetWriter(rows, schema(account.units), compression="zstd") as writer:
+            for given, table in enumerate(tables, 1):  # noqa: B007 - how many there were
+                writer.write_table(table)
+        if not given:
+            return ()
         planned = [
-            write_entry(connection, held, number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
+            write_entry(connection, [rows], number, {**account.about, "unit": unit.name}, f"{folder}/planned-{number}")
             for number, unit in enumerate(spending.units)
         ]
         refuse: Refuse | None = None
@@ -176,16 +171,7 @@ def reserve_table(spending: Spending, account: Account, tables: Iterable[pa.Tabl
     """Enter the spending of documents by the rows of their accounts, as ``reserve``."""
     if spending.over_cap == "drop":
         raise SettingError("over_cap = drop: this leaves out documents of files; of a frame, leave them out before.")
-    with work_folder() as folder:
-        path = f"{folder}/rows.parquet"
-        writer = None
-        for table in tables:
-            writer = writer or pq.ParquetWriter(path, table.schema, compression="zstd")
-            writer.write_table(table)
-        if writer is None:
-            return ()
-        writer.close()
-        return reserve(spending, account, [path])
+    return reserve(spending, account, tables)
 
 
 def refuse_over(spending: Spending, books: Books, unit: str) -> None:

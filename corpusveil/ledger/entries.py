@@ -82,11 +82,10 @@ class About(Versioned):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An entry in a local file: ``path``, what it is about, its number of rows, and its name in the ledger, if any."""
+    """An entry in a local file: ``path``, what it is about, and its name in the ledger, if any."""
 
     path: str
     about: About = field(repr=False)
-    rows: int
     name: str = ""
 
 
@@ -210,7 +209,7 @@ class EntryStore:
     def _unit_of(self, name: str) -> str:
         """Return the unit of an entry, empty if it is damaged, which only matters to those who read all of it."""
         with contextlib.suppress(DataError, ArtifactError):
-            return about_of(self.address(ENTRIES, name))[0].unit
+            return about_of(self.address(ENTRIES, name)).unit
         return ""
 
     def fetched(self, name: str, folder: str, secret: bytes) -> Entry | None:
@@ -226,12 +225,12 @@ class EntryStore:
                 with contextlib.suppress(DataError, ArtifactError):  # but not that it is of another version
                     about_of(path, address)
                 raise ArtifactError(_damaged(address))
-            about, rows = about_of(path, address)
+            about = about_of(path, address)
         except (CorpusveilError, OSError):
             if files.exists(address):
                 raise
             return None
-        return Entry(path, about, rows, name)
+        return Entry(path, about, name)
 
     def entries(self, folder: str) -> Iterator[Entry]:
         """Yield all entries as files in a local folder; entries withdrawn meanwhile are left out."""
@@ -299,8 +298,8 @@ def header_of(about: About) -> str:
     return json.dumps(about.model_dump(mode="json"), sort_keys=True)
 
 
-def about_of(path: str, address: str = "") -> tuple[About, int]:
-    """Return the header of the entry in a file, and its number of rows. Raises UserError if it is not sound."""
+def about_of(path: str, address: str = "") -> About:
+    """Return the header of the entry in a file. Raises UserError if it is not sound."""
     address = address or path
     damaged = _damaged(address)
     with files.open_read(path) as file, sound(damaged):
@@ -315,7 +314,7 @@ def about_of(path: str, address: str = "") -> tuple[About, int]:
         wrong = [shown.null_count or (shown.physical_type == "INT64" and shown.min < 0) for shown in columns if shown]
         if about is None or not parquet.schema_arrow.equals(ROWS) or any(wrong):
             raise ArtifactError(damaged)
-        return about, int(parquet.metadata.num_rows)
+        return about
 
 
 def _damaged(address: str) -> str:

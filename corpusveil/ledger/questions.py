@@ -1,8 +1,7 @@
 """Questions to a ledger: SQL over its entries, in bounded memory, with exact sums.
 
 The one rule: rows of equal noise are one row, and a unit has spent the sum of its rows. DuckDB adds whole numbers of
-1e-9 in 128 bits. Entries are sorted by unit, so a range of units is read from a part of each file; a question goes
-through the ranges one after the other, and holds the units of one.
+1e-9 in 128 bits, and spills what exceeds its memory.
 """
 
 from __future__ import annotations
@@ -21,9 +20,7 @@ from corpusveil.storage import disk
 if TYPE_CHECKING:
     import duckdb
 
-RANGE_ROWS = 1 << 21
-"""About the number of rows whose units are looked at together."""
-MEMORY, MOST_FILES = "1GB", 1024
+MEMORY = "1GB"
 _LARGEST = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
 
 
@@ -72,21 +69,6 @@ def connected(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
             ) from None
 
 
-def joined(connection: duckdb.DuckDBPyConnection, notes: Sequence[str]) -> list[str]:
-    """Return accounts in at most ``MOST_FILES`` local files, of which DuckDB keeps 11 KB each in memory."""
-    together = -(-len(notes) // MOST_FILES)
-    if together <= 1:
-        return list(notes)
-    paths = []
-    for first in range(0, len(notes), together):
-        paths.append(f"{notes[first]}.joined")
-        some = _read(notes[first : first + together])
-        connection.execute(f"COPY (FROM {some}) TO {_quoted(paths[-1])} (FORMAT parquet, COMPRESSION zstd)")
-        for note in notes[first : first + together]:
-            os.remove(note)
-    return paths
-
-
 def write_entry(
     connection: duckdb.DuckDBPyConnection, notes: Sequence[str], number: int, about: dict[str, Any], path: str
 ) -> Entry:
@@ -103,8 +85,7 @@ def write_entry(
     )
     connection.execute("RESET disabled_optimizers")
     os.chmod(path, disk.PRIVATE_MODE)
-    rows = connection.execute(f"SELECT count(*) FROM {_read([path])}").fetchall()[0][0]
-    return Entry(path, whole, rows)
+    return Entry(path, whole)
 
 
 class Books:
@@ -117,49 +98,27 @@ class Books:
         self._db = connection
         self._entries = entries
         every = [*entries, *planned]
-        self._files = _read([entry.path for entry in every])
-        self._planned = _read([entry.path for entry in planned]) if planned else ""
-        self._ranges = -(-sum(entry.rows for entry in every) // RANGE_ROWS)
-
-    def _sums(self) -> Iterator[None]:
-        """Go through ranges of units; for each, fill the table ``sums`` with the nats of each unit.
-
-        If a run plans entries, only units of these are asked about.
-        """
-        for number in range(self._ranges):
-            first, after = ((number + more << 128) // self._ranges for more in (0, 1))
-            where = f"unit BETWEEN '{uuid.UUID(int=first)}'::UUID AND '{uuid.UUID(int=after - 1)}'::UUID"
-            only = f" AND unit IN (SELECT unit FROM {self._planned} WHERE {where})" if self._planned else ""
-            once = f"SELECT unit, noise, {_LARGEST} FROM {self._files} WHERE {where}{only} GROUP BY unit, noise"
-            self._db.execute(
-                f"CREATE OR REPLACE TEMP TABLE sums AS SELECT unit, sum(nats) AS nats FROM ({once}) GROUP BY unit"
-            )
-            yield
+        self._sums = ""
+        if every:  # of units of the planned entries alone, if there are any
+            only = f"WHERE unit IN (SELECT unit FROM {_read([entry.path for entry in planned])})" if planned else ""
+            once = f"SELECT unit, max(nats) AS nats FROM {_read([entry.path for entry in every])} {only}"
+            self._sums = f"(SELECT unit, sum(nats) AS nats FROM ({once} GROUP BY unit, noise) GROUP BY unit)"
 
     def most(self, cap: int) -> Most | None:
         """Return the unit that has spent most, and how many exceed a cap, in parts of 1e-9; None without any unit."""
-        ranges: list[Most] = []
-        for _ in self._sums():
-            query = f"SELECT max(nats), arg_max(unit, (nats, unit)), count(*) FILTER (nats > {cap}::HUGEINT) FROM sums"
-            nats, unit, over = self._db.execute(query).fetchall()[0]
-            ranges += [] if unit is None else [Most(int(nats), unit, over)]
-        if not ranges:
+        if not self._sums:
             return None
-        largest = max(ranges, key=lambda most: (most.nats, most.unit))
-        return Most(largest.nats, largest.unit, sum(most.over for most in ranges))
+        what = f"max(nats), arg_max(unit, (nats, unit)), count(*) FILTER (nats > {cap}::HUGEINT)"
+        nats, unit, over = self._db.execute(f"SELECT {what} FROM {self._sums}").fetchall()[0]
+        return None if unit is None else Most(int(nats), unit, over)
 
     def over(self, cap: int) -> frozenset[uuid.UUID]:
-        units: set[uuid.UUID] = set()
-        for _ in self._sums():
-            rows = self._db.execute(f"SELECT unit FROM sums WHERE nats > {cap}::HUGEINT").fetchall()
-            units.update(unit for (unit,) in rows)
-        return frozenset(units)
+        rows = self._db.execute(f"SELECT unit FROM {self._sums} WHERE nats > {cap}::HUGEINT").fetchall()
+        return frozenset(unit for (unit,) in rows)
 
     def totals(self) -> list[int]:
-        totals: list[int] = []
-        for _ in self._sums():
-            totals += (int(nats) for (nats,) in self._db.execute("SELECT nats FROM sums").fetchall())
-        return sorted(totals)
+        """Return what each unit has spent, ascending."""
+        return [int(nats) for (nats,) in self._db.execute(f"SELECT nats FROM {self._sums} ORDER BY nats").fetchall()]
 
     def spent_by(self, unit: uuid.UUID) -> int:
         """Return the spending of one unit, in parts of 1e-9, without planned noise."""

@@ -23,7 +23,6 @@ from corpusveil.errors import (
     UserError,
     VersionError,
     either,
-    is_name,
     of_other_type,
 )
 from corpusveil.ledger.caps import Spending, work_folder
@@ -88,16 +87,13 @@ class Ledger:
         """
         with self._books() as (store, books, entries):
             names = store.units()
-            name, equals, rest = value.partition("=") if isinstance(value, str) and unit is None else ("", "", "")
-            if equals and name in names and names != [CONTENT]:
+            name, equals, rest = str(value).partition("=")
+            if unit is None and equals and name in names and names != [CONTENT]:
                 unit, value = name, rest
-            name = name if equals and is_name(name) else ""  # of a unit; a value is not quoted
             if not names:
                 raise SettingError(f"{self.url}: no release has spent anything in this ledger.")
             if unit not in names and (unit is not None or len(names) > 1):
-                raise SettingError(
-                    f"{' '.join(filter(None, ['unit', unit or name]))}: name a unit of this ledger, {either(names)}."
-                )
+                raise SettingError(f"unit: name a unit of this ledger, {either(names)}.")
             asked = Unit.of(unit or names[0])
             if not isinstance(value, (str, int)) or isinstance(value, bool):
                 raise of_other_type("value", value, "the value of the unit, a text or a whole number")
@@ -108,10 +104,7 @@ class Ledger:
                 lines += [_line(store, entries, line) for line in mine]
                 most = max(most, books.spent_by(tag) if mine else 0)
             if not lines:
-                other = (
-                    f"; it accounts for {asked.name}, not for {name}" if name and unit is None and asked.column else ""
-                )
-                raise SettingError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}{other}.")
+                raise SettingError(f"{self.url}: no release in this ledger spent anything on this {asked.noun}.")
             return LedgerSummary(self.url, (asked.name,), tuple(lines), as_float(most), of_one_unit=True)
 
     def verify(self, records: Address | Sequence[Address] = ()) -> LedgerCheck:

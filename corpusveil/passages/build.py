@@ -35,7 +35,7 @@ from corpusveil.compiled import compiled
 from corpusveil.errors import SettingError
 from corpusveil.mechanisms.base import check_whole
 from corpusveil.passages import pieces as piece_rules
-from corpusveil.passages.encoder import encoder_of
+from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.figures import LEFT_OUT, figures_of
 from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
@@ -49,7 +49,7 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.durable import StageWatch, mark_of, run, stem
 from corpusveil.storage.engine import Engine, Here
-from corpusveil.storage.inputs import Address, InputShard, addresses, find_shards
+from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text import classes
@@ -264,8 +264,6 @@ def build_store(
     *,
     text: str = "text",
     excluded: Sequence[str] | None = None,
-    unlike: Address | Sequence[Address] = (),
-    encoder: str | None = None,
     refuse: Sequence[str | Function] = (),
     suspect: bool = True,
     rows_per_task: int | None = None,
@@ -278,9 +276,7 @@ def build_store(
     has the fewest to the most ``words``; with None, each text is one. ``salt``: 32 hexadecimal digits, drawn and
     recorded if not given. ``excluded``: words that no passage may have, by default those that the space's package left
     out. ``refuse``: recognizers whose spans no passage may have. ``suspect=False`` admits words that may tell of
-    somebody, for texts about nobody. ``unlike``: public texts of another kind, to measure how near the store comes to
-    them. ``encoder``: a name among ``corpusveil.encoders``, if not the built-in one. A repeated call resumes, and does
-    nothing when all is done.
+    somebody, for texts about nobody. A repeated call resumes, and does nothing when all is done.
 
     Raises UserError for wrong arguments or input, and if fewer than two passages are fit; WorkError if another run is
     in progress.
@@ -305,13 +301,13 @@ def build_store(
     if salt is not None and not re.fullmatch(f"[0-9a-f]{{{2 * SALT_BYTES}}}", salt):
         raise SettingError(f"salt: give {2 * SALT_BYTES} hexadecimal digits, or leave it out, and one is drawn.")
     without = sorted(excluded_words(space.url) if excluded is None else {compared(word) for word in excluded})
-    shards, others = find_shards(addresses(inputs)), find_shards(addresses(unlike)) if unlike else []
+    shards = find_shards(addresses(inputs))
     refuse = tuple(refuse)
     marks = [*(named(name).mark for name in refuse), suspect]
     settings = [
-        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
+        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, mean_vectors(space).name, words, size, text,
         licence, attribution, without, marks,
-        [[(shard.relative, shard.size) for shard in some] for some in (shards, others)],
+        [(shard.relative, shard.size) for shard in shards],
     ]  # fmt: skip
     salt = _salt(url, salt, mark_of(settings))
     call = mark_of(settings, salt)
@@ -324,21 +320,15 @@ def build_store(
         size + SPARE,
     )
 
-    def taken(take: Take, shards: Sequence[InputShard]) -> tuple[list[Taken], pa.Table, list[dict[str, str]]]:
+    def make() -> dict[str, Any]:
         tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
         read = run(take, tasks, engine, watch)
         # One after the other: in the memory of two tasks.
-        made = functools.reduce(lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY)
-        return read, made, inputs_of(tasks, read)
-
-    def make() -> dict[str, Any]:
-        read, every, sources = taken(take, shards)
-        beside = dataclasses.replace(take, work=files.join(take.work, "unlike"), most=SPARE)
-        other = taken(beside, others)[1] if others else _EMPTY
-        texts, unlike = (
-            pa.concat_arrays(table["text"].chunks or [pa.array([], pa.large_string())]) for table in (every, other)
+        every = functools.reduce(
+            lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY
         )
-        store = Store.of(texts.slice(0, size), space, encoder=encoder)
+        texts = pa.concat_arrays(every["text"].chunks or [pa.array([], pa.large_string())])
+        store = Store.of(texts.slice(0, size), space)
         refused = sum((Counter(record.refused) for record in read), Counter[str]())
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
@@ -347,12 +337,12 @@ def build_store(
             "excluded": len(without),
             "documents": sum(record.documents for record in read), "fit": sum(record.fit for record in read),
             "refused": dict(sorted((+refused).items())),
-            "figures": figures_of(store, texts.slice(size), unlike), "inputs": sources,
+            "figures": figures_of(store, texts.slice(size)), "inputs": inputs_of(tasks, read),
         }  # fmt: skip
         return dataclasses.replace(store, info=info).write(url)
 
     make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
-    return load_store(url, space=space, encoder=encoder)
+    return load_store(url, space=space)
 
 
 def _salt(url: str, given: str | None, call: str) -> str:

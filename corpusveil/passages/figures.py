@@ -28,28 +28,27 @@ NEAR_TWIN = 95
 _FULL = LENGTH**2
 
 
-def figures_of(store: Store, left: pa.Array, others: pa.Array) -> dict[str, Any]:
-    """Return figures of left-out pieces of the same sources, *like*, and of ``others``, *unlike*, if there are any."""
+def figures_of(store: Store, left: pa.Array) -> dict[str, Any]:
+    """Return figures of left-out pieces of the same sources."""
     held = len(store)
     if len(left) < LEAST and (tenth := min(LEFT_OUT, held // 10)):
         held -= tenth
         left = store.texts.slice(held)
-    rows = store.vectors[:held]
-    out: dict[str, Any] = {"pieces": held}
-    for name, texts in (("like", left), ("unlike", others)):
-        ids, products = ProductSearch(rows).several(points := store.encoder.encode(texts), min(RANKS, held))
-        near = products[:, 0] * 100 > NEAR_TWIN * _FULL
-        at = np.flatnonzero(~near)[:LEFT_OUT]
-        if at.size:
-            total = int(points[at].astype(np.int64).sum(axis=0) @ rows.astype(np.int64).sum(axis=0))
-            similarity = products[at].astype(np.int64).sum(axis=0) / (at.size * _FULL)
-            nearest = ids[at][:CANDIDATES]
-            out[name] = {
-                "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
-                "overall": round(total / (at.size * held * _FULL), 6),
-                "apart": {str(k): round(_apart(nearest[:, :k]), 4) for k in CHOICES if k <= ids.shape[1]},
-            }  # fmt: skip
-    return out
+    rows, points = store.vectors[:held], store.encoder.encode(left)
+    ids, products = ProductSearch(rows).several(points, min(RANKS, held))
+    near = products[:, 0] * 100 > NEAR_TWIN * _FULL
+    at = np.flatnonzero(~near)[:LEFT_OUT]
+    if not at.size:
+        return {"pieces": held}
+    total = int(points[at].astype(np.int64).sum(axis=0) @ rows.astype(np.int64).sum(axis=0))
+    similarity = products[at].astype(np.int64).sum(axis=0) / (at.size * _FULL)
+    nearest = ids[at][:CANDIDATES]
+    like = {
+        "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
+        "overall": round(total / (at.size * held * _FULL), 6),
+        "apart": {str(k): round(_apart(nearest[:, :k]), 4) for k in CHOICES if k <= ids.shape[1]},
+    }  # fmt: skip
+    return {"pieces": held, "like": like}
 
 
 def choices(store: Store, epsilon: float) -> list[tuple[int, float, float, float]]:

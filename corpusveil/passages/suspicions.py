@@ -13,14 +13,15 @@ Suspect is
 
 from __future__ import annotations
 
+import gzip
 import re
 import unicodedata
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from importlib import resources
 
 import numpy as np
 
 from corpusveil.arrays import Bool, Int8, Int64
-from corpusveil.passages.listed_names import listed_names
 from corpusveil.spaces import Space
 from corpusveil.text import classes
 from corpusveil.text.tokens import Tokens
@@ -54,39 +55,38 @@ def bare(word: str) -> str:
     return "".join(letter for letter in apart if not unicodedata.combining(letter)).translate(_ALIKE)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+def listed_names() -> tuple[frozenset[str], frozenset[str]]:
+    """Return words of public lists that are names and nothing else (*sarah*), and those that are also others (*mark*).
+
+    ``scripts/name_lists.py`` wrote them.
+    """
+    raw = gzip.decompress(resources.files(__package__).joinpath("names.txt.gz").read_bytes()).decode()
+    only, also = (frozenset(line.split(" ")) for line in raw.split("\n"))
+    return only, also
+
+
 class Suspicions:
     """What finds suspect words, by the words of a space and those that are excluded."""
 
-    space: Space
-    excluded: tuple[str, ...]
-    _ids: dict[str, int] = field(init=False, repr=False)
-    _letters: frozenset[str] = field(init=False, repr=False)
-    _listed: Int8 = field(init=False, repr=False)
-    _glued: re.Pattern[str] = field(init=False, repr=False)
-    _bare: frozenset[str] = field(init=False, repr=False)
+    __slots__ = ("_bare", "_glued", "_ids", "_letters", "_listed", "_size")
 
-    def __post_init__(self) -> None:
-        words = self.space.vocabulary.words
+    def __init__(self, space: Space, excluded: Iterable[str]) -> None:
+        words = space.vocabulary.words
         only, also = listed_names()
-        counts = [RARE] * len(words) if self.space.counts is None else (self.space.counts * 1e6).tolist()
-        rare = RARE * (1 if self.space.counts is None else int(self.space.counts.sum()))
+        counts = [RARE] * len(words) if space.counts is None else (space.counts * 1e6).tolist()
+        rare = RARE * (1 if space.counts is None else int(space.counts.sum()))
         listed = [word in only or (word in also and word not in NEUTRAL) for word in words]
         own = [listed[at] + int(word in only or (listed[at] and counts[at] < rare)) for at, word in enumerate(words)]
-        forms = {bare(word) for word in self.excluded}
-        glued = "|".join(re.escape(form) for form in sorted(forms) if len(form) >= _GLUED)
-        for name, value in (
-            ("_ids", {word: number for number, word in enumerate(words)}),
-            ("_letters", frozenset("".join(words)).union("-'’0123456789²")),
-            ("_listed", np.array(own, np.int8)),
-            ("_glued", re.compile(glued or r"(?!)")),
-            ("_bare", frozenset(forms)),
-        ):
-            object.__setattr__(self, name, value)
+        self._size, self._listed = len(words), np.array(own, np.int8)
+        self._ids = {word: number for number, word in enumerate(words)}
+        self._letters = frozenset("".join(words)).union("-'’0123456789²")
+        self._bare = {bare(word) for word in excluded}
+        glued = "|".join(re.escape(form) for form in sorted(self._bare) if len(form) >= _GLUED)
+        self._glued = re.compile(glued or r"(?!)")
 
     def of(self, tokens: Tokens, sentences: Int64) -> Int8:
         """Return which tokens are suspect, int8 [T]: 0, or one and the place in ``KINDS``; ``sentences`` are bounds."""
-        is_word, size = tokens.classes == classes.WORD, len(self.space)
+        is_word, size = tokens.classes == classes.WORD, self._size
         leads, careless = self._leads(tokens, is_word, sentences)
         known = is_word & (tokens.ids >= 0) & (tokens.ids < size)
         listed = np.where(known, self._listed[np.where(known, tokens.ids, 0)], 0)

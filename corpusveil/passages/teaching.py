@@ -16,19 +16,22 @@ Floats and BLAS decide the last bits: a space is made once, and its digest cover
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import scipy.sparse as sp
 
 from corpusveil.arrays import Float32, Int8
-from corpusveil.errors import DataError
+from corpusveil.errors import DataError, PackageError
 from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.pieces import pieces_of
+from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import string_buffers
 from corpusveil.waiting import reached
 
+ENCODERS: Registry[Any] = Registry("encoder")
 DIMENSIONS = 128
 PIECES, LEAST_PIECES = 100_000, 1_000
 """The most pieces that are taught, a random sample, and the fewest."""
@@ -41,6 +44,23 @@ ANCHORS, AMONG = 32, 50_000
 """Half of a batch are near to this many of its other pieces; a pass looks for them in a sample of the second size."""
 RATES, MOMENTA = (0.03, 0.003), (0.9, 0.999)
 """The rates of Adam of words and axes, in standard deviations of their numbers, which fall to 0; and its means."""
+
+
+def said_by(name: str, pieces: list[str]) -> Float32:
+    """Return what a sentence encoder, an entry point of ``corpusveil.encoders``, says of pieces, float32 [P, n].
+
+    It is an object, or its class, with ``encode(text)``, which returns numbers of one length. Raises PackageError,
+    which quotes no text, if no package has it, or if it fails.
+    """
+    encoder = ENCODERS.find(name)
+    try:
+        encoder = encoder() if isinstance(encoder, type) else encoder
+        said = np.array([encoder.encode(piece) for piece in pieces], np.float32)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - a package of others, whose message may quote the text
+        raise PackageError(f"{name}: this encoder does not work here ({type(error).__name__}).") from None
+    if said.ndim != 2 or not np.isfinite(said).all():
+        raise PackageError(f"{name}: an encoder returns finite numbers, as many for each text.")
+    return said
 
 
 def public_pieces(texts: Iterable[pa.Array], space: Space) -> list[str]:

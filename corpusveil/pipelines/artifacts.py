@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from corpusveil.collocations.artifact import read_artifact
@@ -19,9 +18,8 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.passages.build import build_store
-from corpusveil.passages.encoder import OtherVectors
 from corpusveil.passages.store import Store
-from corpusveil.passages.teaching import public_pieces, taught
+from corpusveil.passages.teaching import ENCODERS, public_pieces, said_by, taught
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.artifact_sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
@@ -149,7 +147,8 @@ def space(settings: Settings, watch: Watch) -> Space:
         "scale": chosen.scale,
     }  # fmt: skip
     lessons = find_shards(chosen.lessons) if chosen.lessons else []
-    teacher = None if chosen.teacher is None else OtherVectors.named(chosen.teacher)
+    if chosen.teacher is not None:
+        ENCODERS.find(chosen.teacher)
     with lease.hold(files.absolute(output)), making(output, watch) as said:
         if chosen.lists and size > MANY:
             watch.warn(
@@ -158,7 +157,7 @@ def space(settings: Settings, watch: Watch) -> Space:
             )
         with waiting(f"ordering {size:,} words"):
             built = build_space(read, **how)
-        built = (built if teacher is None else _taught(built, teacher, lessons)).save(output)
+        built = (built if chosen.teacher is None else _taught(built, chosen.teacher, lessons)).save(output)
         files.sweep(output)
         said.append(f"{len(built):,} words, {built.dimensions} dimensions, {several(len(built.lists), 'list')}")
     _describe(built, watch)
@@ -176,7 +175,7 @@ def call_of_space(settings: Settings) -> str:
     return mark_of(chosen.model_dump(exclude=places), [keyed_digest(url, b"") for url in urls])
 
 
-def _taught(space: Space, teacher: OtherVectors, lessons: Sequence[InputShard]) -> Space:
+def _taught(space: Space, teacher: str, lessons: Sequence[InputShard]) -> Space:
     """Return the space with sentence vectors, which a teacher gives to its words by public texts."""
 
     def texts() -> Iterator[pa.Array]:
@@ -186,9 +185,9 @@ def _taught(space: Space, teacher: OtherVectors, lessons: Sequence[InputShard]) 
 
     with waiting("reading the lessons by the teacher"):
         pieces = public_pieces(texts(), space)
-        said = teacher.encode(pa.array(pieces, pa.large_string()))
+        said = said_by(teacher, pieces)
     with waiting("teaching"):
-        return space.with_sentences(taught(space, pieces, said.astype(np.float32)))
+        return space.with_sentences(taught(space, pieces, said))
 
 
 def _vectors_of(settings: Settings) -> list[str]:
@@ -225,16 +224,16 @@ def store(settings: Settings, watch: Watch) -> Store:
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
             (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
-            unlike=chosen.unlike, encoder=chosen.encoder, refuse=chosen.refuse, watch=watch.stage,
+            refuse=chosen.refuse, watch=watch.stage,
         )  # fmt: skip
         info = made.info
         pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"
         said.append(f"{pieces}, from {several(info['documents'], 'document')}")
     refused = ", ".join(f"{fault} {count:,}" for fault, count in info["refused"].items())
     watch.say(f"refused for: {refused or 'nothing'}\nsha256 {made.digest}")
-    for name in (name for name in ("like", "unlike") if name in info["figures"]):
-        measured = "pieces of these texts that the store does not have" if name == "like" else "pieces of unlike texts"
-        watch.say(f"{measured}: the nearest piece has similarity {info['figures'][name]['similarity'][0]:.3f}")
+    if like := info["figures"].get("like"):
+        nearest = f"the nearest piece has similarity {like['similarity'][0]:.3f}"
+        watch.say(f"pieces of these texts that the store does not have: {nearest}")
     return made
 
 

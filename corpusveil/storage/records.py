@@ -64,8 +64,6 @@ class Counted(Record):
     bad_rows: int
     dropped: int
     without_text: int = 0
-    unread: int = 0
-    similarity: int = 0
     spans: dict[str, int] = {}
     tokens: dict[str, int]
 

@@ -16,8 +16,6 @@ from corpusveil.text.policy import ALL_ROLES, KNOWN_WORD, ROLE_NAMES, STOP_WORD,
 NUMBERS = ("documents", "tokens_written", "privatized", "unchanged", "input_bytes", "bad_rows", "dropped")
 MANY_UNKNOWN = 0.05
 """Above this share of words outside the vocabulary, a release says little of its texts."""
-_RARE = ("without_text", "unread", "similarity")
-"""Numbers that are recorded only where they are not 0."""
 
 
 @dataclass(slots=True)
@@ -33,16 +31,12 @@ class Counts:
     dropped: int = 0
     without_text: int = 0
     """Rows whose text is null, and stays null; not in ``documents``."""
-    unread: int = 0
-    """Pieces without a known word, which a store cannot place."""
-    similarity: int = 0
-    """The sum of inner products of pieces and their replacements, in units of 127^-2."""
     spans: Counter[str] = field(default_factory=Counter)
     """Recognized spans by kind."""
     roles: npt.NDArray[np.int64] = field(default_factory=lambda: np.zeros(len(ALL_ROLES), dtype=np.int64))
 
     def __iadd__(self, other: Counts) -> Self:
-        for name in (*NUMBERS, *_RARE, "roles", "spans"):
+        for name in (*NUMBERS, "without_text", "roles", "spans"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         return self
 
@@ -53,7 +47,7 @@ class Counts:
     def private(self) -> Counted:
         """Return everything, for the records."""
         numbers = {name: getattr(self, name) for name in NUMBERS}
-        numbers |= {name: value for name in _RARE if (value := getattr(self, name))}
+        numbers |= {"without_text": self.without_text} if self.without_text else {}
         tokens = {
             name: count
             for name, count in zip(ALL_ROLES, self.roles.tolist(), strict=True)
@@ -75,7 +69,7 @@ class Counts:
             raise VersionError(
                 f"{where}: these records count other kinds of tokens; use the version of corpusveil that wrote them."
             )
-        numbers = {name: getattr(record, name) for name in (*NUMBERS, *_RARE)}
+        numbers = {name: getattr(record, name) for name in (*NUMBERS, "without_text")}
         return cls(
             **numbers,
             spans=Counter(record.spans),

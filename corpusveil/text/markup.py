@@ -32,15 +32,7 @@ _JOINING = """
 a abbr acronym b bdi bdo big cite code data dfn del em font i ins kbd mark nobr q ruby s samp small span strike strong
 sub sup time tt u var wbr
 """
-_SEPARATING = """
-address area article aside audio base basefont blockquote body br button canvas caption center col colgroup datalist dd
-details dialog dir div dl dt embed fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header
-hgroup hr html iframe img input label legend li link main map menu meta meter nav noframes noscript object ol optgroup
-option output p param picture pre progress rp rt search section select slot source summary svg table tbody td template
-textarea tfoot th thead title tr track ul video
-"""
 _TEXT_LEVEL = frozenset(_JOINING.split())
-_ELEMENTS = _TEXT_LEVEL | frozenset(_SEPARATING.split())
 _WITHOUT_TEXT = ("script", "style")
 _BREAK = "\n"
 

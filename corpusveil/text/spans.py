@@ -14,18 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from corpusveil.choices import TREATMENTS, Treatment
-from corpusveil.compiled import compiled
 from corpusveil.errors import DataError, SettingError, not_a_choice
 from corpusveil.text import classes
 from corpusveil.text.folding import plain
 from corpusveil.text.languages import SEPARATOR, rule
-from corpusveil.text.tokenizer_loop import TokenArrays
 from corpusveil.text.tokens import Tokens
 
 KIND = re.compile("[a-z][a-z0-9_]{0,31}")
 """What a kind is called, such as ``name`` or ``phone``."""
-_SPAN = classes.SPAN
-_CONTACT = classes.CONTACT
 CONTACT_KIND = "contact"
 """The kind of spans that are contacts, which a text policy has a treatment for."""
 CHECKED = ("iban", "card", "national_id", "ip")
@@ -139,85 +135,9 @@ def _places(text: str, left_out: str) -> list[int]:
     return [*(start for start, character in zip(starts, text, strict=False) if character != left_out), sum(sizes)]
 
 
-class _Own(NamedTuple):
-    """S spans, int64 [S] each: where they are, how much each weighs, and their ``order`` by their starts."""
+class Covered(NamedTuple):
+    """The kinds of the S tokens of class ``SPAN``, in their order: numbers int64 [S] of ``names``."""
 
-    starts: Any
-    ends: Any
-    weights: Any
-    order: Any
-
-
-class _Out(NamedTuple):
-    """What spans became, int64 [S] each.
-
-    ``tokens`` says which token; ``first`` and ``last``, where the span itself is; ``longest``, which span gives its
-    kind.
-    """
-
-    tokens: Any
-    first: Any
-    last: Any
-    longest: Any
-
-
-@compiled
-def _cover(parts: TokenArrays, own: _Own, out: _Out) -> Any:
-    """Make one token of all that a span touches, in place; return how many tokens and how many spans there are."""
-    _, _, starts, ends, token_classes, ids, offsets = parts
-    own_starts, own_ends, weights, order = own
-    tokens, first, last, longest = out
-    kept = np.int64(0)
-    written = np.int64(0)
-    span = np.int64(0)
-    for document in range(offsets.size - 1):
-        begin, behind = offsets[document], offsets[document + 1]
-        offsets[document] = written
-        t = begin
-        while t < behind:
-            while span < order.size and own_ends[order[span]] <= starts[t]:
-                span += 1
-            start, end = starts[t], ends[t]
-            if span >= order.size or own_starts[order[span]] >= end:
-                starts[written], ends[written] = start, end
-                token_classes[written], ids[written] = token_classes[t], ids[t]
-                written += 1
-                t += 1
-                continue
-            tokens[kept] = written
-            first[kept], last[kept] = own_starts[order[span]], own_ends[order[span]]
-            longest[kept] = order[span]
-            while True:
-                if span < order.size and own_starts[order[span]] < end:
-                    other = order[span]
-                    last[kept] = max(last[kept], own_ends[other])
-                    if weights[other] > weights[longest[kept]]:
-                        longest[kept] = other
-                    span += 1
-                elif t + 1 < behind and starts[t + 1] < last[kept]:
-                    t += 1
-                    end = ends[t]
-                else:
-                    break
-            starts[written], ends[written] = start, end
-            token_classes[written], ids[written] = _SPAN, -1
-            kept += 1
-            written += 1
-            t += 1
-    offsets[offsets.size - 1] = written
-    return written, kept
-
-
-@dataclass(frozen=True, slots=True)
-class Covered:
-    """The S tokens of class ``SPAN``, in their order.
-
-    ``kinds`` int64 [S] are their kinds in ``names``, and ``data[starts[s]:ends[s]]``, int64 [S] each, is what
-    recognizers marked of each.
-    """
-
-    starts: npt.NDArray[np.int64]
-    ends: npt.NDArray[np.int64]
     kinds: npt.NDArray[np.int64]
     names: tuple[str, ...]
 
@@ -230,21 +150,24 @@ def covered(tokens: Tokens, spans: Spans) -> tuple[Tokens, Covered]:
 
     A span of only white space is ignored, and one of the kind ``contact`` becomes a token of that class.
     """
-    order = np.lexsort((-spans.ends, spans.starts))
-    order = order[spans.ends[order] > spans.starts[order]]
+    firsts = np.searchsorted(tokens.ends, spans.starts, "right")
+    lasts = np.searchsorted(tokens.starts, spans.ends, "left") - 1
+    touching = np.flatnonzero((firsts <= lasts) & (spans.starts < spans.ends))
+    order = touching[np.lexsort((-spans.ends[touching], spans.starts[touching]))]
+    firsts, lasts = firsts[order], lasts[order]
+    begins = np.flatnonzero(np.append(True, firsts[1:] > np.maximum.accumulate(lasts)[:-1])[: order.size])
     checked = np.array([name in CHECKED for name in spans.names], np.bool_)[spans.kinds]
     weights = spans.ends - spans.starts + (checked.astype(np.int64) << 32)
-    at, first, last, longest = out = _Out(*(np.empty(order.size, np.int64) for _ in range(4)))
-    size, kept = _cover(tokens.arrays, _Own(spans.starts, spans.ends, weights, order), out)
-    whole = Tokens(
-        tokens.data, tokens.documents, tokens.starts[:size], tokens.ends[:size], tokens.classes[:size],
-        tokens.ids[:size], tokens.offsets, tokens.language,
-    )  # fmt: skip
-    kinds = spans.kinds[longest[:kept]]
+    groups = np.repeat(np.arange(begins.size), np.diff(begins, append=order.size))
+    heaviest = order[np.lexsort((-weights[order], groups))[begins]]
+    firsts, lasts, kinds = firsts[begins], np.maximum.reduceat(lasts, begins), spans.kinds[heaviest]
     is_contact = np.array([name == CONTACT_KIND for name in spans.names], np.bool_)[kinds]
-    whole.classes[at[:kept][is_contact]] = _CONTACT
-    stays = ~is_contact
-    return whole, Covered(first[:kept][stays], last[:kept][stays], kinds[stays], spans.names)
+    tokens.ends[firsts], tokens.ids[firsts] = tokens.ends[lasts], classes.UNKNOWN
+    tokens.classes[firsts] = np.where(is_contact, classes.CONTACT, classes.SPAN)
+    inside = np.zeros(len(tokens) + 1, np.int8)
+    inside[firsts + 1] += 1
+    inside[lasts + 1] -= 1
+    return tokens.only(np.cumsum(inside)[:-1] == 0), Covered(kinds[~is_contact], spans.names)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,10 +54,10 @@ class Tokens:
 
     def only(self, kept: npt.NDArray[np.bool_]) -> Tokens:
         """Return some of the tokens; bool [T]."""
-        before = np.concatenate([np.zeros(1, np.int64), np.cumsum(kept, dtype=np.int64)])
+        at = np.flatnonzero(kept)
         return Tokens(
-            self.data, self.documents, self.starts[kept], self.ends[kept], self.classes[kept], self.ids[kept],
-            before[self.offsets], self.language,
+            self.data, self.documents, self.starts.take(at), self.ends.take(at), self.classes.take(at),
+            self.ids.take(at), np.searchsorted(at, self.offsets), self.language,
         )  # fmt: skip
 
     def text(self, token: int) -> str:

@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 import corpusveil as cv
 from corpusveil.mechanisms import Mechanism, make
-from corpusveil.passages.encoder import encoder_of
+from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.store import content_digest
 from corpusveil.spaces.installed import ARCHIVE
 from corpusveil.spaces.risk_table import Recovered, RiskTable
@@ -180,7 +180,7 @@ def relabelled(space: cv.Space) -> Callable[[dict[str, bytes]], dict[str, bytes]
     def change(contents: dict[str, bytes]) -> dict[str, bytes]:
         texts = pq.read_table(io.BytesIO(contents["store/texts.parquet"]))["text"].combine_chunks()
         vectors, info = np.load(io.BytesIO(contents["store/vectors.npy"])), json.loads(contents["store/_artifact.json"])
-        info["space"]["digest"], info["encoder"] = space.digest, encoder_of(space, info["encoder"]).name
+        info["space"]["digest"], info["encoder"] = space.digest, mean_vectors(space).name
         info["digest"] = content_digest(texts, vectors, info["encoder"])
         return contents | {"store/_artifact.json": (json.dumps(info, indent=1, ensure_ascii=False) + "\n").encode()}
 

@@ -35,10 +35,12 @@ class TestTheCodes:
         assert found == []
 
     def test_one_without_would_be_seen(self) -> None:
+        """The control."""
         for line in ("raise UserError('x')", "found = errors.UserError('x')", "raise UserError"):
             assert list(made_without_code(f"import errors\n{line}\n")) == [2], line
 
     def test_each_class_has_its_own(self) -> None:
+        """Who catches a code catches one kind of error."""
         coded = list(error_codes.coded())
         assert len({kind.code for kind in coded}) == len(coded)
         kinds = {name for name, kind in vars(errors).items() if isinstance(kind, type)}
@@ -51,6 +53,7 @@ class TestTheCodes:
 
 class TestTheWay:
     def test_between_processes(self) -> None:
+        """Class, sentence and code arrive as they were raised."""
         for kind in error_codes.coded():
             told: Any = {3: "in/c.csv: this is damaged."} if kind is BadShardsError else "in/c.csv: this is damaged."
             came = pickle.loads(pickle.dumps(kind(told)))

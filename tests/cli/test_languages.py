@@ -29,6 +29,7 @@ def made(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 def test_each_step_records_the_language(made: tuple[str, Path]) -> None:
+    """Counts, tokens, vectors and the space say how their text was read."""
     language, folder = made
     for name in ("counts", "tokens", "vectors"):
         recorded = json.loads((folder / name / "_artifact.json").read_text())

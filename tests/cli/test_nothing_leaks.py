@@ -68,6 +68,7 @@ def in_release(output: Path) -> str:
     pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.nightly]),
 ])  # fmt: skip
 def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, engine: str) -> None:
+    """Neither the release nor what the command says has a word of the input, a column or a file's name."""
     output = tmp_path / "out"
     done = run(*ground.arguments(source, output, "--engine", engine, "--progress", "lines"), home=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -91,6 +92,7 @@ def spoil(source: Path, bad: str) -> Path:
 def test_whatever_is_bad_about_it(
     ground: Ground, source: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], bad: str
 ) -> None:
+    """A row that cannot be read is named by its place, and quoted nowhere."""
     shard = spoil(source, bad)
     assert run_here(ground.arguments(source, tmp_path / "out")) == 2
     ended = capfd.readouterr()

@@ -119,6 +119,7 @@ class TestTheFlow:
 
 class TestWrongFiles:
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
+        """Each is named, and nothing is made."""
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "wrong-setting", "key.environment"),
             ("budget", {"per": "token", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
@@ -141,6 +142,7 @@ class TestWrongFiles:
         assert [path.name for path in tmp_path.iterdir()] == ["run.toml"]
 
     def test_files_that_are_none(self, tmp_path: Path) -> None:
+        """One sentence that names the file and quotes none of it."""
         file = tmp_path / "run.toml"
         for content in (b"[corpus", b"\xff", b"", b"corpus = 1", UNKNOWN.encode()):
             file.write_bytes(content)

@@ -200,6 +200,7 @@ def test_another_configuration_or_root_spends_nothing(ground: Path) -> None:
 
 
 def test_a_second_start_leaves(ground: Path) -> None:
+    """While a start works, another one changes nothing."""
     held = lease.take(f"{ground}/records")
     assert isinstance(held, lease.Lease)
     assert "another run is in progress" in start(ground).err

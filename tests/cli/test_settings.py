@@ -44,6 +44,7 @@ def made() -> dict[str, Any]:
 
 class TestTheSchema:
     def test_takes_what_is_right(self, made: dict[str, Any], tmp_path: Path) -> None:
+        """An editor marks no sound file as wrong."""
         for values in (whole(tmp_path), tomllib.loads(EXAMPLE)):
             jsonschema.validate(values, made)
         assert json.loads(succeeds("run", "--schema").out) == made
@@ -61,6 +62,7 @@ class TestTheTemplate:
         fails(["run", "--init", "full", tmp_path / "b.toml"], "wrong-setting", "write 'passages' here")
 
     def test_of_passages_runs_as_it_is(self, tmp_path: Path) -> None:
+        """A release, once input and key are there."""
         file = tmp_path / "new.toml"
         succeeds("run", "--init", "passages", file)
         settings = toml.read(str(file)).settings

@@ -49,6 +49,7 @@ class TestVocabulary:
             cv.build_space(embedding, exclude="harsh")
 
     def test_that_is_wrong_is_one_sentence(self, tmp_path: Path) -> None:
+        """It names the file, or the line, and no space is made."""
         file, embedding = tmp_path / "words.txt", vectors(tmp_path, 0, WORDS[:100])
         arguments = ["space", "--vectors", embedding, "--output", tmp_path / "space", *QUIET, "--vocabulary", file]
         for content, code, named in (

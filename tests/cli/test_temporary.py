@@ -47,6 +47,7 @@ def ended(process: subprocess.Popen[str]) -> int:
 
 @pytest.mark.parametrize("number", [None, signal.SIGTERM])
 def test_nothing_is_left_of_a_command(number: signal.Signals | None, tmp_path: Path) -> None:
+    """Temporary files, which may hold private text, go with it, however it ends."""
     with command(tmp_path, "wait" if number else "") as process:
         folder = begun(process)
         assert folder.parent == tmp_path

@@ -98,6 +98,7 @@ def test_one_sentence(
     change: Change | None,
     said: tuple[str, ...],
 ) -> None:
+    """It names what is wrong, quotes nothing, and no artifact is made."""
     shutil.copytree(flow, tmp_path / "in")
     (tmp_path / "in" / "release.key").write_bytes(os.urandom(32))
     (tmp_path / "in" / "release.key").chmod(0o600)

@@ -58,6 +58,7 @@ def reference(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 class TestCounts:
     @pytest.mark.parametrize(("max_n", "min_count"), [(1, 1), (5, 2)])
     def test_of_any_length_and_least_count(self, tmp_path: Path, max_n: int, min_count: int) -> None:
+        """They are those of a plain count by hand."""
         made = make(400, max_n, max_n)
         options = CountOptions(max_n, min_count)
         count_corpus([str(write(tmp_path / "in", made, 2))], str(tmp_path / "out"), Local(), options)
@@ -81,6 +82,7 @@ class TestEngines:
     @pytest.mark.parametrize("engine", ["local", "spark", "beam"])
     @pytest.mark.usefixtures("spark")
     def test_give_the_same_bytes(self, corpus: Path, reference: Path, tmp_path: Path, engine: str) -> None:
+        """Counts are those of one local process."""
         made = {"local": Local(2), "spark": Spark(), "beam": Beam()}[engine]
         count_corpus([str(corpus)], str(tmp_path / "out"), made)
         assert release_files(tmp_path / "out") == release_files(reference)
@@ -113,15 +115,6 @@ class TestInterrupted:
         kept_before = {path: path.stat().st_mtime_ns for path in (tmp_path / "out").rglob("done/*")}
         count_corpus([str(corpus)], str(tmp_path / "out"), Watching(kept_before))
         assert release_files(tmp_path / "out") == release_files(reference)
-
-    def test_an_input_that_changed_is_counted_again(self, made: Made, tmp_path: Path) -> None:
-        source = write(tmp_path / "in", made, 3)
-        with pytest.raises(WorkError):
-            count_corpus([str(source)], str(tmp_path / "out"), Halting(99))
-        other = make(3000, 9)
-        write(source, other, 3)
-        count_corpus([str(source)], str(tmp_path / "out"), Local())
-        assert table(tmp_path / "out") == sorted(kept(other.counts, 5))
 
 
 class TestPieces:

@@ -89,6 +89,7 @@ class TestTokenize:
     @pytest.mark.spark
     @pytest.mark.usefixtures("spark")
     def test_every_engine_writes_the_same_bytes(self, source: Path, table: str, tokens: Path, tmp_path: Path) -> None:
+        """Tokens are those of one local process."""
         for name, engine in (("local", Local(2)), ("beam", Beam()), ("spark", Spark())):
             tokenize_corpus([str(source)], str(tmp_path / name), engine, "gst", table)
             assert release_files(tmp_path / name) == release_files(tokens)

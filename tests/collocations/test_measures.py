@@ -87,6 +87,7 @@ class TestWhatIsKept:
 
     @pytest.mark.parametrize("ngram", ["a x", "a b"])
     def test_unsound_counts_are_refused(self, ngram: str) -> None:
+        """A word that was not counted, or a count of another length, scores nothing."""
         rows = pa.table({"ngram": [ngram], "n": pa.array([2 if "x" in ngram else 3], pa.int8()), "count": [1]})
         with pytest.raises(ArtifactError):
             list(scored([rows], UNIGRAMS, Scoring(threshold=-99)))

@@ -63,6 +63,7 @@ class TestHyphens:
         ],
     )
     def test_joins_letters_only(self, text: str, expected: list[str]) -> None:
+        """A word may have hyphens inside, and nothing else may."""
         tokens = Tokenizer.of_words(["well-known", "é-è"], "join").tokenize([text])
         assert tokens.texts(0) == expected
         assert ("well-known" in text) == (0 in tokens.ids.tolist())

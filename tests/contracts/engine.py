@@ -212,5 +212,6 @@ class BeamContract(EngineContract):
             end_session(pool)
 
     def test_a_stream(self, ground: Ground, options: tuple[object, ...], tmp_path: Path, keeps: Any) -> None:
+        """A document becomes the same text in an unbounded collection as in a list."""
         equal_stream(make_release(ground.space), tmp_path, self.runner, *options[options.index("--") + 1 :])
         keeps("stream", "equal")

@@ -107,6 +107,7 @@ class TestTheSameBytes:
     def test_of_every_mechanism_and_list_configuration(
         self, corpus: Path, tmp_path: Path, name: str, configuration: str, per: Any, way: str
     ) -> None:
+        """Whatever is drawn does not depend on who draws it, nor on how shards are split."""
         space = CONFIGURATIONS[configuration]().save(str(tmp_path / "space"))
         epsilon = 1e6 if "gumbel" in name else 8.0  # which is not defined at small ones
         release = cv.Release(

@@ -51,6 +51,7 @@ def test_a_record_of_a_stage(tmp_path: Path) -> None:
 
 
 def test_a_manifest(tmp_path: Path) -> None:
+    """What it says of files and risk leads nowhere else, and is one sentence where it is wrong."""
     manifest = {
         "kind": "release", "release": "r", "key_fingerprint": "f", "documents": 1, "tokens": 1, "content_sha256": "0",
         "configuration": {
@@ -102,6 +103,7 @@ class TestLinks:
         return folder
 
     def test_that_are_files(self, folder: Path) -> None:
+        """They are read once, by their own name."""
         for pattern in ("", "/*.jsonl", "/**/*.jsonl"):
             assert [shard.relative for shard in find_shards([f"{folder}{pattern}"])] == ["a.jsonl", "link.jsonl"]
 

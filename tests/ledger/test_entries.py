@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -49,24 +48,14 @@ def enter(store: EntryStore, entry: Entry, refuse: Any = None) -> str:
     return digest
 
 
-def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """One note or three, or too many to keep apart, in another order, with rows twice; anything else makes another."""
-    from corpusveil.ledger import questions
-    from corpusveil.ledger.questions import connected, joined, write_entry
+def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(tmp_path: Path) -> None:
+    """One note or three, in another order, with rows twice; anything else makes another."""
+    from corpusveil.ledger.questions import connected, write_entry
 
     whole = entry_of(tmp_path / "a", ROWS)
     notes = [write_note(tmp_path / f"{k}.note", [*ROWS[k::3], ROWS[k]]) for k in (2, 0, 1)]
     with connected(str(tmp_path)) as connection:
         copies = write_entry(connection, notes, 0, about(), str(tmp_path / "e"))
-        assert joined(connection, notes) == notes
-        monkeypatch.setattr(questions, "MOST_FILES", 2)
-        fewer = joined(connection, notes)
-        assert len(fewer) == 2
-        again = write_entry(connection, fewer, 0, about(), str(tmp_path / "f"))
-    assert digest_of(again.path, bytes(32)) == digest_of(copies.path, bytes(32))
-    assert not any(map(os.path.exists, notes)), "their room is needed"
     assert (whole.about.documents, copies.about.documents) == (9, 12), "copies are counted, and are no rows"
     assert pq.read_table(copies.path).equals(pq.read_table(whole.path))
     turned = entry_of(tmp_path / "b", ROWS[::-1])
@@ -138,7 +127,7 @@ def test_a_run_that_is_refused_withdraws_its_own_entry_alone(store: EntryStore, 
 def test_an_account_is_entered_in_its_own_ledger_alone(store: EntryStore, tmp_path: Path) -> None:
     """A worker for which the address leads elsewhere makes no ledger there, and admits nothing by another one."""
     account = Account(None, about(), "r", "text", CUSTOMER, secret=store.secret)  # type: ignore[arg-type]
-    note = write_note(tmp_path / "note", ROWS)
+    note = pq.read_table(write_note(tmp_path / "note", ROWS))
     with pytest.raises(MissingError):
         reserve(Spending(str(tmp_path / "elsewhere"), units=CUSTOMER), account, [note])
     assert not (tmp_path / "elsewhere").exists()

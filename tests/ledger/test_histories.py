@@ -175,6 +175,7 @@ def never_too_low(small: Space, history: list[Any]) -> None:
 @settings(max_examples=300, deadline=None)
 @given(history=HISTORIES)
 def test_a_night_of_histories(small: Space, history: list[Any]) -> None:
+    """Whatever happens in between, no author has spent more than the ledger says."""
     never_too_low(small, history)
 
 

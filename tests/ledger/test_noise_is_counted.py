@@ -171,6 +171,7 @@ def test_releases_draw_the_same_where_they_have_one_name(monkeypatch: pytest.Mon
 
 @pytest.mark.parametrize("name", ["KERNEL_VERSION", "TOKENIZER_VERSION"])
 def test_versions_draw_afresh_and_are_counted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Code that draws otherwise is another release in the ledger, too."""
     before = Case(BASE).drawn(monkeypatch), Case(BASE).counted()
     for module in (release_module, kernel_module):
         monkeypatch.setattr(module, name, 10**6 if name == "KERNEL_VERSION" else "another")

@@ -134,6 +134,7 @@ class TestOneSentence:
             fails(words, "missing-file", nowhere, "there is no such bucket; make it, or choose another bucket")
 
     def test_no_credentials(self, place: Place, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+        """It says what to check, without a traceback."""
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             monkeypatch.delenv(name)
         for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):

@@ -90,6 +90,7 @@ class TestWritten:
 
     @everywhere
     def test_there_and_back(self, proxy: Proxy, store: Store, bucket: str, url: str, large: bytes) -> None:
+        """What was written is read, of any size, and appears when it is whole."""
         for size in (0, 1, 3 << 20, PART_BYTES, PART_BYTES + 1, LARGE):
             with files.open_write(f"{url}/a/{size}") as file:
                 file.write(large[:size])
@@ -163,6 +164,7 @@ class TestRead:
 
     @everywhere
     def test_a_store_that_answers_wrongly(self, proxy: Proxy, object: str, large: bytes) -> None:
+        """Half an answer is never taken for a whole one."""
         for how, after in itertools.product(("shorten", "empty", "cut", "reset"), (0, 1)):
             proxy.clear()
             rule = proxy.rule("GET", r"/a(\?alt=media.*)?$", how, after=after)
@@ -234,6 +236,7 @@ class TestOfASpace:
         return tmp_path / "cache" / "artifacts"
 
     def test_two_processes_fetch_it_once(self, proxy: Proxy, place: Place) -> None:
+        """The second waits for the copy of the first."""
         url, names = f"{place.root}/space", ["vectors.npy", "lists.npy", "vocabulary.parquet"]
         proxy.rule("GET", r"\.npy", "delay", seconds=0.3)
         with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
@@ -244,6 +247,7 @@ class TestOfASpace:
         assert proxy.seen("GET", r"/space/vectors\.npy") == 1
 
     def test_an_interrupted_copy_is_no_copy(self, proxy: Proxy, place: Place, cache: Path) -> None:
+        """The next process fetches it again."""
         proxy.rule("GET", r"/space/lists\.npy", "cut")
         with refused("work-failed", "lists.npy"):
             cv.load_space(f"{place.root}/space")

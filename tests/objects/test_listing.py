@@ -41,6 +41,7 @@ class TestThatFails:
     def test_on_a_later_page(
         self, store: Store, bucket: str, url: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        """Shards of the pages before it are not released alone."""
         store.fill(bucket, *(f"in/{folder}/{number}.json" for folder in "ab" for number in range(5)))
         monkeypatch.setenv("MOTO_S3_DEFAULT_MAX_KEYS", "2")
         for how, pattern in itertools.product(("refuse", "cut", "reset"), ("in", "in/*/*.json", "in/**/*.json")):
@@ -52,6 +53,7 @@ class TestThatFails:
 
     @everywhere
     def test_in_one_of_several_folders(self, store: Store, bucket: str, url: str, proxy: Proxy) -> None:
+        """Shards of the other folders are not released alone."""
         store.fill(bucket, *(f"in/{folder}/{number}.json" for folder in "abc" for number in range(2)))
         for status, code, error in ((403, "AccessDenied", "unusable-address"), (503, "", "work-failed")):
             proxy.clear()
@@ -86,6 +88,7 @@ class TestNamed:
 
     @everywhere
     def test_each_once_under_all_schemes(self, store: Store, bucket: str, url: str) -> None:
+        """A shard that is named twice, in two ways, is drawn once."""
         another, again = store.bucket(), {"s3": "s3a", "gs": "gcs", "abfs": "az"}[store.scheme]
         store.fill(bucket, "in/a.json", "in/b.json")
         store.fill(another, "in/c.json")
@@ -98,6 +101,7 @@ class TestNamed:
 
     @everywhere
     def test_a_name_with_signs_in_it(self, url: str) -> None:
+        """It is the name of one object, and no glob or query."""
         for name in ("a b+c%20[1]ä#x.json", "q?x.json"):
             files.write_bytes(f"{url}/in/{name}", name.encode())
             assert files.read_bytes(f"{url}/in/{name}") == name.encode()
@@ -106,6 +110,7 @@ class TestNamed:
 
     @everywhere
     def test_nothing_matches(self, store: Store, bucket: str, url: str) -> None:
+        """An input that names nothing is an error, not an empty release."""
         store.fill(bucket, "in/a.json")
         nowhere = f"{store.scheme}://nobody-made-this"
         for name in (*(f"{url}/{name}" for name in ("missing", "missing/*.json", "in/*.csv", "in/b/*/c.json")),

@@ -102,6 +102,7 @@ def test_the_search_is_exact_whatever_the_batch(rows: int) -> None:
 
 
 def test_what_is_no_mechanism_is_refused() -> None:
+    """K is a number of pieces that the store has, and a store has two pieces at least."""
     store = small_store()
     for neighbors in (0, len(store) + 1, 1.5, True):
         with refused("wrong-setting", "neighbors"):

@@ -129,6 +129,7 @@ def test_texts_that_stand_in_the_store_are_found_in_each_form(published: list[st
 
 @pytest.mark.parametrize("name", FEWER)
 def test_some_of_the_texts_are_enough(name: str) -> None:
+    """A store that was made of a part of the input is refused, too."""
     with refused("wrong-setting"):
         refuse_overlap(store_of([*LONG, *SHORT]), strings(FEWER[name]))
 

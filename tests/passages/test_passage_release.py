@@ -136,12 +136,11 @@ class TestTheKernel:
             made = cv.privatize(given, passage_release("sentence", duplicates=duplicates), cv.RowNumbers("f"))
             assert (len({str(text).split(". ")[1] for text in made}) == 1) == few
 
-    def test_counts_what_was_found_in_private_alone(self) -> None:
+    def test_counts_documents_and_pieces_in_public(self) -> None:
         given = pa.array([PIECES[0], "zzyzx", None], pa.large_string())
         release = cv.PassageRelease(PassageExchange(small_store(), 1), 30.0, key=cv.Key(TEST_KEY))
         _, counts = release.kernel().apply(Documents(given, [0, 1, 2]))
-        assert (counts.documents, counts.tokens_written, counts.unread) == (2, 2, 1)
-        assert counts.similarity > 0.9 * 127**2
+        assert (counts.documents, counts.tokens_written) == (2, 2)
         assert set(counts.public()) == {"documents", "tokens"}
 
 
@@ -269,6 +268,7 @@ def test_a_release_is_what_decides_its_text() -> None:
 
 
 def test_a_store_is_opened_only_whole(tmp_path: Path) -> None:
+    """A byte that was changed, or a missing file, is noticed."""
     store = small_store()
     again = cv.load_store(str(store.url))
     assert (again, len(again), again.texts.to_pylist()) == (store, len(store), PIECES)

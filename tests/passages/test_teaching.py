@@ -12,7 +12,8 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
+from corpusveil.passages.encoder import LENGTH, mean_vectors
+from corpusveil.passages.teaching import ENCODERS
 from corpusveil.spaces.space import SENTENCES
 from tests.calls import fails, refused, succeeds
 
@@ -36,7 +37,7 @@ def lessons() -> list[str]:
 
 
 def products(space: cv.Space, texts: list[str]) -> np.ndarray:
-    vectors = encoder_of(space, None).encode(pa.array(texts, pa.large_string())).astype(int)
+    vectors = mean_vectors(space).encode(pa.array(texts, pa.large_string())).astype(int)
     return vectors @ vectors.T / LENGTH**2
 
 
@@ -52,7 +53,7 @@ def test_a_space_keeps_them_its_digest_covers_them_and_the_encoder_uses_them(spa
     assert np.array_equal(pickle.loads(pickle.dumps(made)).sentences, words)
     text = pa.array(["The cold river, the old house."], pa.large_string())
     expected = sum(words[space.id(word)].astype(int) for word in ["the", "cold", "river", "the", "old", "house"])
-    vector = encoder_of(opened, None).encode(text)[0].astype(int)
+    vector = mean_vectors(opened).encode(text)[0].astype(int)
     assert vector.size == 8
     assert vector[:7] @ expected / np.linalg.norm(vector[:7]) / np.linalg.norm(expected) > 0.999
     fewer = made.without(["river"])
@@ -72,7 +73,7 @@ def test_a_teacher_is_used_once_for_the_space_by_the_command(
         return [1.0 + sum(text.count(word) for word in topic) for topic in TOPICS]
 
     read: list[str] = []
-    monkeypatch.setitem(ENCODERS.entered, "tiny", types.SimpleNamespace(version="7", encode=encode))
+    monkeypatch.setitem(ENCODERS.entered, "tiny", types.SimpleNamespace(encode=encode))
     words, random = sorted({word for topic in TOPICS for word in topic}), np.random.default_rng(1)
     rows = (f"{word} {' '.join(f'{x:.4f}' for x in random.normal(size=20))}\n" for word in words)
     (tmp_path / "v.txt").write_text("".join(rows))

@@ -57,6 +57,7 @@ def terms(tmp_path: Path) -> str:
 
 
 def test_names_make_recognizers(space: Space) -> None:
+    """What is found by a name, and which version found it."""
     assert found(["call +49 30 901820"], named("rules").make(space)) == [[("phone", "+49 30 901820")]]
     assert found(["Dear Anna Smith,"], named("names").make(space)) == [[("name", "Anna Smith")]]
     assert named("rules").identity.startswith("rules/3, phonenumbers ")
@@ -112,6 +113,7 @@ def test_a_kind_that_is_not_declared_is_refused_when_it_appears_and_no_text_is_q
 
 
 def test_what_cannot_be_imported_is_named(space: Space) -> None:
+    """A recognizer that is missing masks nothing, so the call ends."""
     for name in ("no_such_module:f", "json:no_such_function", "json:__doc__"):
         with refused("wrong-setting", name):
             named(name).make(space)
@@ -170,6 +172,7 @@ def test_functions_get_simple_quotes_hyphens_and_blanks_and_their_places_are_tho
 
 
 def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
+    """No part of a term stays because it is in another one."""
     (tmp_path / "t").write_bytes("\ufeffa b\r\nb c\r\nname\tb c\r\n".encode())
     assert found(["a b c"], named(str(tmp_path / "t")).make(space)) == [[("name", "a b"), ("name", "b c")]]
 

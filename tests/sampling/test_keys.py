@@ -18,6 +18,7 @@ from tests.engines.corpora import TEST_KEY
 
 
 def test_no_text_form_shows_the_secret() -> None:
+    """Neither in a log nor in a notebook."""
     key = another_key()
     for shown in (repr(key), str(key), f"{key!r:s}", key.fingerprint()):
         assert key.secret.hex()[:8] not in shown
@@ -26,6 +27,7 @@ def test_no_text_form_shows_the_secret() -> None:
 
 @pytest.mark.parametrize("size", [0, 31, 33, 82])
 def test_other_sizes_are_refused(size: int, tmp_path: Path) -> None:
+    """A key has 32 bytes, in memory and in a file."""
     secret = bytes((91 * k + 130) % 256 for k in range(size))
     with refused("wrong-setting", f"this has {size};"):
         Key(secret)
@@ -148,6 +150,7 @@ SECRET = "projects/project-one/secrets/release-key/versions/3"
 class TestAKeyElsewhere:
     @pytest.mark.parametrize("data", [TEST_KEY, TEST_KEY.hex().encode(), TEST_KEY.hex().upper().encode() + b"\n"])
     def test_it_is_read_from_a_store(self, data: bytes) -> None:
+        """As bytes, or as hexadecimal digits."""
         files.write_bytes("memory://keys/release.key", data)
         assert bytes.fromhex(read_key("memory://keys/release.key")) == TEST_KEY
 

@@ -108,6 +108,7 @@ def test_grid_values_are_two_to_the_eighths_rounded_down() -> None:
 
 
 def test_the_grid_ascends_without_gaps() -> None:
+    """It is the same for everybody, and nobody can change it."""
     values = grid.grid()
     assert values.size == grid.HIGHEST - grid.LOWEST + 1
     assert values[1:] / values[:-1] == pytest.approx(2**0.125, rel=1e-15)
@@ -132,6 +133,7 @@ def test_shares_never_exceed_the_budget_and_are_the_largest_that_do_not(budget: 
 
 @given(st.lists(st.one_of(st.floats(2.0**-64, 2.0**64), st.integers(-512, 512).map(grid.grid_value)), min_size=1))
 def test_rounding_is_down_to_the_grid(epsilons: list[float]) -> None:
+    """So that no token spends more than it was given."""
     down = grid.round_down(np.array(epsilons))
     values = grid.grid()
     for given_, value in zip(epsilons, down.tolist(), strict=True):

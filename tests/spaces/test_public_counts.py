@@ -63,6 +63,7 @@ def test_the_folder_that_count_wrote_is_taken(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("header", "suffix"), [("", "txt.gz"), ("word\tcount\n", "tsv")])
 def test_a_table_of_words_is_read(tmp_path: Path, header: str, suffix: str) -> None:
+    """Of equal words the counts add up, with a line of names or without."""
     path = tmp_path / f"counts.{suffix}"
     data = (header + 'river\t3\nnew_york\t4\n_\t3\n"\t2\nя\t1\nunknown\t9\nriver\t4\n').encode()
     path.write_bytes(gzip.compress(data) if suffix.endswith("gz") else data)
@@ -71,6 +72,7 @@ def test_a_table_of_words_is_read(tmp_path: Path, header: str, suffix: str) -> N
 
 @pytest.mark.parametrize("row", ["river", "river\tmany", "river\t-1", "river\t1.5", "a\tb\t3", ""])
 def test_a_bad_row_is_named(tmp_path: Path, row: str) -> None:
+    """By its file and number."""
     path = tmp_path / "c.tsv"
     path.write_text(f"_\t1\n{row}\nя\t2\n", encoding="utf-8")
     with refused("unsuitable-data", "c.tsv", "row 2"):

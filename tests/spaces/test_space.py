@@ -110,6 +110,7 @@ def test_a_space_without_words_keeps_the_others_with_their_vectors_counts_and_or
 
 
 def test_a_saved_space_is_never_overwritten(tmp_path: Path, space: Space) -> None:
+    """A release that names it keeps its space."""
     url = str(tmp_path / "s")
     space.save(url)
     before = {path.name: (path.stat().st_mtime_ns, path.read_bytes()) for path in Path(url).iterdir()}
@@ -218,5 +219,6 @@ def test_a_scale_is_the_median_distance_of_two_words_and_another_space() -> None
     ],
 )
 def test_arguments_out_of_range_are_named(arguments: dict[str, object], refusal: Any) -> None:
+    """Nothing is built of them."""
     with refused(*refusal):
         build_space(embedding(), **arguments)  # type: ignore[arg-type]

@@ -29,6 +29,7 @@ def test_an_unknown_word_is_refused_and_not_repeated() -> None:
 
 @pytest.mark.parametrize("counts", [None, np.array([5, 0, 7, 2**40, 1, 1])])
 def test_it_survives_parquet_and_pickle(tmp_path: Path, counts: np.ndarray | None) -> None:
+    """Ids, words and counts are the same in a file and in a worker."""
     words = ["a", "new_york_city", "_", "__init__", "я", "a_"]
     path = str(tmp_path / "vocabulary.parquet")
     vocabulary = Vocabulary.from_words(words, counts)
@@ -46,6 +47,7 @@ def test_it_survives_parquet_and_pickle(tmp_path: Path, counts: np.ndarray | Non
 
 
 def test_duplicates_and_wrong_counts_are_refused() -> None:
+    """A word has one id and one count."""
     with refused("wrong-setting", "once"):
         Vocabulary.from_words(["a", "a"])
     with pytest.raises(SettingError):

@@ -134,6 +134,7 @@ def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
     ],
 )
 def test_no_other_error_quotes_text(source: Path, error: Exception, said: str) -> None:
+    """Neither in its sentence nor in its cause."""
     with pytest.raises(WorkError) as told:
         run(stage(source, fault=raising(3, error)), TASKS, Local())
     assert str(told.value) == f"Task part-00003-of-00004 (copies) failed: {said}"

@@ -76,6 +76,7 @@ def test_a_file_is_nowhere_seen_before_it_is_whole(folder: str, size: int) -> No
 
 
 def test_a_file_is_created_once_only(folder: str) -> None:
+    """Of two that create it, the second is told."""
     assert files.create_bytes(f"{folder}/a", b"first")
     assert not files.create_bytes(f"{folder}/a", b"second")
     assert files.read_bytes(f"{folder}/a") == b"first"
@@ -153,6 +154,7 @@ def test_a_missing_package_is_named_by_its_extra(monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_address_in_its_plain_form(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One file has one name, in records and in identities."""
     monkeypatch.chdir(tmp_path)
     assert files.absolute("out/") == files.absolute(f"file://{tmp_path}/x/../out") == str(tmp_path / "out")
     assert files.absolute("s3a://b/out/") == "s3://b/out"

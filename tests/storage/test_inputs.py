@@ -161,6 +161,7 @@ class TestGlobs:
 
     @pytest.mark.parametrize("where", ["local", "memory"])
     def test_find(self, where: str, tmp_path: Path) -> None:
+        """Hidden files are found only where they are named."""
         names = ["a.json", "b/a.json", "b/c/a.json", "b/.h/a.json", ".h/a.json", "b/.a.json", "bb/a.json", "bb/d.txt"]
         names += ["y/k.json", "y/z/k.json", "y/.d.json", "y/.e/f.json", "y/_SUCCESS", "y/_temporary/g.json"]
         memory, root = fsspec.filesystem("memory"), str(tmp_path) if where == "local" else "memory://base"
@@ -207,6 +208,7 @@ class TestOutput:
         return tmp_path / "in"
 
     def test_is_refused(self, ground: Ground, source: Path, tmp_path: Path) -> None:
+        """Nothing is read twice, or written into the input or the release."""
         write_shard(source / "deeper" / "b.json", rows(3, 0))
         (tmp_path / "link").symlink_to(source)
         before = sorted(tmp_path.rglob("*"))

@@ -17,8 +17,9 @@ from hypothesis import strategies as st
 from corpusveil.choices import Separator
 from corpusveil.storage.formats import find
 from corpusveil.storage.forms.delimited import MARKS, Csv
-from corpusveil.storage.forms.jsonlines import JsonLines, quoted
+from corpusveil.storage.forms.jsonlines import JsonLines
 from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
+from corpusveil.storage.values import json_strings
 from tests.calls import fails
 from tests.engines.corpora import (
     UNKNOWN,
@@ -42,6 +43,7 @@ class TestWrongInput:
     """Which input is wrong is a table of tests/hostile."""
 
     def test_is_said_by_file_and_row(self, ground: Ground, tmp_path: Path) -> None:
+        """And nothing of the row is said, or released."""
         lines = GOOD * (BLOCK_ROWS + 5) + b'{"text": "' + SECRET + b'"\n' + GOOD
         source, output = place(tmp_path / "in", gzip.compress(lines)), tmp_path / "out"
         said = fails(ground.arguments(source, output), "bad-shards", f"{source}/bad.json.gz, row {BLOCK_ROWS + 6}: ")
@@ -51,6 +53,7 @@ class TestWrongInput:
 
 class TestUnusualInput:
     def test_gives_a_row_for_each(self) -> None:
+        """Reading and counting agree on the rows of a file."""
         for data, texts in (
             (b"", []),
             (b"\n\n", []),
@@ -142,13 +145,12 @@ def test_cells_are_those_of_the_csv_module(texts: list[str | None], skipped: int
 def test_strings_are_those_of_orjson(texts: list[str | None], skipped: int, times: int) -> None:
     """Any text, short or long, at any place in its column; a null is ``null``."""
     texts = [text and text * times for text in texts]
-    whole = quoted(pa.array(texts, pa.large_string())[skipped:], "<", ">\n")
-    wanted = [b"<" + orjson.dumps(text) + b">\n" for text in texts[skipped:]]
-    assert bytes(whole) == b"".join(wanted)
+    whole = json_strings(pa.array(texts, pa.large_string())[skipped:], "<", ">\n")
+    assert whole.to_pylist() == [f"<{orjson.dumps(text).decode()}>\n" for text in texts[skipped:]]
 
 
 def test_every_byte_that_is_escaped_and_every_one_that_is_not() -> None:
     """Alone, and at each place of a text longer than what is written at once."""
     texts = [" " * place + chr(code) + " " * (20 - place) for code in range(0x100) for place in range(21)]
-    whole = quoted(pa.array([*texts, *map(chr, range(0x100))], pa.large_string()), "", "\n")
-    assert bytes(whole).splitlines() == [orjson.dumps(text) for text in [*texts, *map(chr, range(0x100))]]
+    whole = json_strings(pa.array([*texts, *map(chr, range(0x100))], pa.large_string()))
+    assert whole.to_pylist() == [orjson.dumps(text).decode() for text in [*texts, *map(chr, range(0x100))]]

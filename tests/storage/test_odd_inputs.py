@@ -157,6 +157,7 @@ class TestALossOfPower:
         return told
 
     def test_folders_are_flushed_where_files_are(self, tmp_path: Path, flushed: list[str]) -> None:
+        """A file whose name is lost is lost."""
         files.write_bytes(str(tmp_path / "x" / "y" / "file"), b"a")
         assert flushed == ["make x", f"flush {tmp_path.name}", "make y", "flush x", "flush ", "name file", "flush y"]
 

@@ -172,6 +172,7 @@ class TestTheReleaseFolder:
         fails(["verify", finished], "missing-file", finished)
 
     def test_says_nothing_of_what_was_dropped(self, ground: Ground, tmp_path: Path) -> None:
+        """A manifest counts what a reader of the release can count."""
         for number, text in enumerate(("bababa bababe", "bababa \U0001f9ff bababe")):
             folder = tmp_path / str(number)
             write_shard(folder / "in" / "a.json", [{"text": text}])

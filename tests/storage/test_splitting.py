@@ -206,6 +206,7 @@ class _Twice(Local):
 
 
 def test_a_join_may_be_tried_twice(tmp_path: Path, shard: str, release: Release, whole: Outcome) -> None:
+    """An engine that does every task again writes the same release."""
     output = str(tmp_path / "out")
     assert (
         privatize_corpus(release, [shard], output, _Twice(), rows_per_task=BLOCK_ROWS).content_sha256

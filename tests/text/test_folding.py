@@ -33,6 +33,7 @@ def test_a_document_that_is_no_utf8_stays_as_it_is() -> None:
 
 
 def test_invisible_characters_make_no_other_word() -> None:
+    """A name that is written with one is found and replaced as it is without."""
     tokenizer = Tokenizer.of_words(["sarah", "zoë"])
     for mark in ZERO:
         for text in (
@@ -48,6 +49,7 @@ def test_invisible_characters_make_no_other_word() -> None:
 
 
 def test_marks_stay_where_they_mean_something() -> None:
+    """Emoji, and scripts that need joiners, are read as they were written."""
     for text in ("👩\u200d👧", "❤\ufe0f", "می\u200cخواهم", "\u200fבמשרד\u200e לא", "क्\u200dष", "កម្ពុជា\u200bភាសា"):
         assert composed_text(text) == text, ascii(text)
 

@@ -43,6 +43,7 @@ class TestNames:
 
 class TestWords:
     def test_are_read_as_before_without_rules(self) -> None:
+        """A language without rules of its own changes no release."""
         for code in ("de", "ru", "ar"):
             data, offsets = (
                 Tokenizer.of_words([], language=language).tokenize(public(code)) for language in (None, code)
@@ -51,6 +52,7 @@ class TestWords:
             assert read(texts := pa.array(public(code)), code) is texts, code
 
     def test_an_elided_article_is_a_word(self) -> None:
+        """So that the word after it is one of the space."""
         expected = ["L", "'", "homme", "d", "’", "aujourd", "'", "hui"]
         assert tokens("L'homme d’aujourd'hui", "fr") == expected
         assert tokens("dell'arte", "it") == ["dell", "'", "arte"]
@@ -63,6 +65,7 @@ class TestWords:
         assert Tokenizer.of_words(words).tokenize(["ISPARTA İSTANBUL"]).ids.tolist() == [-1, -1], "the control"
 
     def test_are_separated_without_blanks(self) -> None:
+        """Scripts without blanks have words, too."""
         assert tokens("第3章，iPhone手机很好。", "zh") == ["第", "3", "章", "，", "iPhone", "手机", "很好", "。"]
         assert tokens("第3章，iPhone手机很好。") == ["第3章", "，", "iPhone手机很好", "。"], "the control"
         for language in ("zh", "ja", "th", "km"):
@@ -100,6 +103,7 @@ class TestFunctionWords:
 
 class TestPackages:
     def test_what_is_missing_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """With what installs it, and no text is read otherwise instead."""
         for package, call in (
             ("icu4py", lambda: tokens("我来到", "zh")),
             ("stopwordsiso", lambda: function_words("de")),

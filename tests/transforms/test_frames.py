@@ -169,6 +169,7 @@ class TestIds:
         ],
     )
     def test_ids_that_are_none_are_refused(self, ids: Any, refusal: Any) -> None:
+        """Each document has one identity, or nothing is drawn."""
         table = pa.table({"text": [self.TEXT] * 3})
         with refused(*refusal):
             privatize(table, RELEASE, ids)

@@ -123,6 +123,7 @@ def test_the_shipped_table_chooses_these_epsilons(risk: float, epsilon: float) -
 
 
 def test_a_command_prints_the_choice(bare: Space, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the manifest has it; without a table, nothing is chosen."""
     monkeypatch.chdir(tmp_path)
     with_table(bare, recovered(bare)).save("space")
     bare.save("bare")

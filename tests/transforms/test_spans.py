@@ -99,6 +99,7 @@ def test_all_that_is_marked_is_in_a_span_and_nothing_else(
 
 
 def test_each_treatment() -> None:
+    """A mask names the kind alone; a span that is resampled becomes one word."""
     text = "Bob Smith called +49 170-123 ."
     assert re.fullmatch(r"\[name\] \w+ \[phone\] \.", written([text], release_of())[0])
     assert re.fullmatch(r"\w+ \w+ \[phone\] \.", written([text], release_of({"name": "resample"}))[0])

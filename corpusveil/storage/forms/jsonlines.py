@@ -25,7 +25,7 @@ _SCALARS = {str, int, bool, float, type(None)}
 _BEYOND = 2.0**63
 """Whole numbers of JSON that are not below this become floats, which round them."""
 _FIRST_LINES = 100
-_LONG_TEXT, _LONG_LINE = 1 << 10, 16 << 20
+_LONG_LINE = 16 << 20
 
 
 def _value(row: Any, column: str) -> Any:
@@ -104,15 +104,6 @@ def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Se
         return None
 
 
-def quoted(texts: pa.Array, before: str, after: str) -> bytes | memoryview:
-    """Return large_string [N] as JSON strings between two pieces; most long texts have a line break, which is slow."""
-    _, offsets = string_bytes(texts)
-    if _LONG_TEXT * len(texts) < offsets[-1] - offsets[0] < _LONG_LINE:
-        begin, end = before.encode(), after.encode()
-        return b"".join([piece for text in texts.to_pylist() for piece in (begin, orjson.dumps(text), end)])
-    return _bytes(json_strings(texts, before, after))
-
-
 def _bytes(lines: pa.Array) -> memoryview:
     data, offsets = string_bytes(lines)
     return data[offsets[0] : offsets[-1]].data
@@ -128,7 +119,7 @@ class Renderer:
     def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
         """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
         if not kept:
-            return quoted(texts, self._begin, "}\n")
+            return _bytes(json_strings(texts, self._begin, "}\n"))
         begun = json_strings(texts, self._begin)
         named = zip(self._keep, map(as_json, kept), strict=True)
         return _bytes(joined(begun, *chain.from_iterable(named), "}\n"))

@@ -280,7 +280,7 @@ class _Start:
                 )  # fmt: skip
                 inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
                 try:
-                    entries = reserve(spending, accounting.account, map(accounting.note_of, tasks))
+                    entries = reserve(spending, accounting.account, map(accounting.noted, tasks))
                 except CapError as error:
                     refused = refusal(error, accounting, tasks, job.records)
                     if spending.over_cap == "refuse":

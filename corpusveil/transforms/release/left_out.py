@@ -17,7 +17,6 @@ from corpusveil.errors import CapError
 from corpusveil.ledger.account import AccountPass, Drops
 from corpusveil.ledger.units import Unit, text_of
 from corpusveil.storage import files
-from corpusveil.storage.parquet import read_whole
 from corpusveil.storage.reading import BadRows, reading
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import JSON
@@ -82,8 +81,7 @@ def _rows(
     """Yield for each task the rows of units above a cap, ascending, and the first such unit of each with its tag."""
     over = pa.array([unit.bytes for unit in error.over], pa.binary(16))
     for task in tasks:
-        address = accounting.note_of(task)
-        table = read_whole(address, f"{address}: this record is damaged; run again.", lambda schema: schema.names)
+        table = accounting.noted(task)
         rows, tags = [], []
         for number, unit in enumerate(accounting.account.units):
             column = table[f"unit_{number}"].combine_chunks()
