@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 import pyarrow as pa
 
@@ -41,7 +41,6 @@ from corpusveil.transforms.release.planning import Forecast, forecast
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import Units, chunks_of, plain_texts
 
-T = TypeVar("T")
 _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")
 """The sections of settings that a release is made of."""
 PASSAGE = 10.0

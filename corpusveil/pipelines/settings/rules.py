@@ -29,7 +29,7 @@ def needed_of(store: bool) -> tuple[str, ...]:
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings, and at last what is missing beside others."""
-    for rule in (_flow, _key, _budget, _store, _space, _ledger, _text, _spans, _engine, _schedule, _added, _missing):
+    for rule in (_flow, _key, _budget, _store, _space, _ledger, _text, _spans, _engine, _added, _missing):
         yield from rule(settings)
 
 
@@ -130,11 +130,6 @@ def _engine(settings: Settings) -> Iterator[tuple[str, str]]:
         if name not in settings_of(settings.engine.name):
             owners = " or ".join(engine for engine in ENGINES.names() if name in settings_of(engine))
             yield f"engine.{name}", _needs(f"{{engine.name}} {owners}")
-
-
-def _schedule(settings: Settings) -> Iterator[tuple[str, str]]:
-    if not (settings.schedule.metrics or ".prom").endswith(".prom"):
-        yield "schedule.metrics", "name a file that ends in .prom, since a textfile collector reads no other"
 
 
 def _of_others(settings: Settings) -> list[Section]:

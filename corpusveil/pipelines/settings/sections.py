@@ -269,7 +269,7 @@ class ScheduleSettings(Section):
         "What to do with a shard that changed after its release: release it again, or leave it out.", "release")
     metrics: str | None = key(
         "Write the figures of the last start to this file for Prometheus: NAME.prom in the folder of a textfile "
-        "collector. All users can read it.", None, path=True)
+        "collector. All users can read it.", None, path=True, pattern=r"\.prom$")
 
     def settle_seconds(self) -> int:
         """Return ``settle`` in seconds."""

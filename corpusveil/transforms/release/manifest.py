@@ -26,8 +26,6 @@ from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.risk import RiskField
 
 MANIFEST, INDEX = "manifest.json", "index.json"
-OF_FILES = "SHA-256 of each file"
-"""What checksums are computed from, if not from the contents that a form of documents names (``Form.checksum``)."""
 VERSION = 1
 """Increased when readers of this version would misread a manifest."""
 
@@ -175,7 +173,7 @@ def write_manifest(
         **drafted,
         **totals.public(),
         "content_sha256": content,
-        "checksums": drafted.get("checksums", formats.find(tasks[0].suffix).checksum),
+        "checksums": formats.find(tasks[0].suffix).checksum,
         "shards": shards,
     }
     text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"

@@ -106,7 +106,6 @@ def test_cells_are_done_once_and_again_when_what_they_stand_on_changes(tmp_path:
         assert len(log.read_text().split()) == done
     record = json.loads(next((tmp_path / "cells" / "done").glob("square-2-*.json")).read_text())
     assert record["options"] == {"x": 2}
-    assert record["seconds"] >= 0
 
 
 @pytest.mark.parametrize("name", list(bundled_text.TASKS))
