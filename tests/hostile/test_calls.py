@@ -102,7 +102,7 @@ def options() -> Iterator[Call]:
     yield privatize("--key*--test-key*[wrong-setting]", "--test-key")
     for more, said in (
         (("--tokenizer", "gst"), "--collocations"), (("--collocations", "{release}"), "takes no"),
-        (("--tokenizer", "gst", "--collocations", "{corpus}"), "no collocation table"),
+        (("--tokenizer", "gst", "--collocations", "{corpus}"), "no collocations"),
     ):  # fmt: skip
         yield privatize(said, *more)
     yield privatize("--nonsense", "--nonsense")
