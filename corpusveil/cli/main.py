@@ -31,7 +31,7 @@ FIRST = ("demo", "preview", "key", "space", "privatize")
 
 def _listed() -> dict[str, tuple[str, str]]:
     """Return the module and the listed line of each command, a flow or a file here, without importing any."""
-    commands = {flow.name: ("", flow.line) for flow in FLOWS}
+    commands = {flow.name: ("", flow.help.partition("\n")[0]) for flow in FLOWS}
     files = declared(resources.files("corpusveil.cli"), "COMMAND")
     commands |= {name: (module, line) for module, (name, line) in files.items()}
     first = [name for name in FIRST if name in commands]

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 class Flow:
     """A flow: the name and help of its command, and its place in a run.
 
-    ``help`` is that of the command, unless a file of ``cli`` gives it further options. ``function`` is a
+    ``help`` is that of the command, unless a file of ``cli`` gives it further options; listings have its first line.
+    ``function`` is a
     ``module:name``, and ``options`` are the settings of the command. A file requests the flow if it has all settings
     of ``wanted``; `` or `` separates alternatives.
     """
 
     name: str
-    line: str
     help: str
     function: str
     options: str
@@ -55,12 +55,13 @@ class Flow:
         return pkgutil.resolve_name(self.function)(settings, watch)
 
 
-# A table: a flow's name, its line in listings, its help, and its place in a run.
+# A table: a flow's name, its help, and its place in a run.
 # fmt: off
 FLOWS = (
     Flow(
-        "count", "Count the n-grams of a corpus.",
-        """Count the n-grams of a corpus, within sentences, lower-cased; exact, in bounded memory, and resumable.
+        "count", """Count the n-grams of a corpus.
+
+        Within sentences, lower-cased; exact, in bounded memory, and resumable.
 
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
@@ -70,8 +71,9 @@ FLOWS = (
         wanted=("collocations.input", "collocations.counts"),
         artifact="collocations.counts"),
     Flow(
-        "score", "Find the collocations among counted n-grams.",
-        """Score n-grams by how much more often than by chance their words are adjacent.
+        "score", """Find the collocations among counted n-grams.
+
+        N-grams are scored by how much more often than by chance their words are adjacent.
 
         Example: corpusveil score --counts counts/c4 --output collocations/c4 --min-count 20
         """,
@@ -81,8 +83,9 @@ FLOWS = (
         wanted=("collocations.counts", "collocations.table"),
         artifact="collocations.table"),
     Flow(
-        "tokenize", "Split a corpus into words or collocations.",
-        """Tokenize a corpus: shards of tokens for 'corpusveil train', as Parquet and with a sentence per line.
+        "tokenize", """Split a corpus into words or collocations.
+
+        Shards of tokens for 'corpusveil train', as Parquet and with a sentence per line.
 
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
@@ -92,8 +95,9 @@ FLOWS = (
         wanted=("collocations.input", "collocations.tokens"),
         artifact="collocations.tokens"),
     Flow(
-        "train", "Train word vectors on a tokenized corpus.",
-        """Train word2vec: tokens in, vectors out; resumable, and deterministic with one thread.
+        "train", """Train word vectors on a tokenized corpus.
+
+        By word2vec; resumable, and deterministic with one thread.
 
         Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
         """,
@@ -103,8 +107,9 @@ FLOWS = (
         engine: name=engine master""",
         wanted=("embeddings.vectors",), artifact="embeddings.vectors"),
     Flow(
-        "space", "Build a space from word vectors.",
-        """Build a space: vocabulary, vectors and one-dimensional lists, hashed and frozen.
+        "space", """Build a space from word vectors.
+
+        A space is vocabulary, vectors and one-dimensional lists, hashed and frozen.
 
         Example: corpusveil space --vectors vectors.txt.gz --output spaces/glove
         """,
@@ -113,10 +118,9 @@ FLOWS = (
         wanted=("space.path", "space.vectors or embeddings.vectors"),
         artifact="space.path", call="corpusveil.pipelines.artifacts:call_of_space"),
     Flow(
-        "store", "Make a store of public pieces of text.",
-        """Make a store of public passages, one of which replaces each text in a release.
+        "store", """Make a store of public pieces of text.
 
-        They are released word for word. Name only texts that anybody may read.
+        One of them replaces each text in a release, word for word. Name only texts that anybody may read.
 
         Example: corpusveil store 'c4/*.json.gz' --space en --licence 'ODC-BY 1.0' --output stores/c4
         """,
@@ -125,7 +129,7 @@ FLOWS = (
         store: path!=output input!= text licence! attribution words size salt exclude refuse
         engine: name=engine workers master""",
         wanted=("store.path", "store.input"), artifact="store.path"),
-    Flow("privatize", "Privatize a corpus.", "", "corpusveil.pipelines.privatize:run", """
+    Flow("privatize", "Privatize a corpus.", "corpusveil.pipelines.privatize:run", """
         space: path=space
         store: path=store neighbors most_pieces accept_overlap mark_source
         corpus: * input!= name=corpus

@@ -14,7 +14,7 @@ DOCUMENTS = 10_000
 """The number of documents to evaluate."""
 COMMAND = "evaluate release"
 FLOW = Flow(
-    "evaluate", "", "", "corpusveil_evaluate.report.beside_original:run",
+    "evaluate", "", "corpusveil_evaluate.report.beside_original:run",
     """
     space: path=space
     store: path=store
