@@ -35,6 +35,7 @@ from corpusveil.text.tokens import Tokenizer, string_buffers
 from spaces.en.figures import repack, with_space
 from spaces.en.make import HERE, PACKAGE, documents, registers_of, shards
 
+PYTHON = HERE.parents[1] / ".tools/space-en/bin/python"
 LEFT_OUT = ("multidogo",)
 QUOTA, OF_DIALOGUES = 22_000, 60_000
 """Pieces of a register, and of dialogues."""
@@ -99,8 +100,7 @@ def main() -> None:
     if not pieces.exists():
         pieces.write_bytes(orjson.dumps([sampled(call.text, mean_vectors(space).tokenizer), lines_of_store()]))
     if not teacher.exists():
-        python = HERE.parents[1] / ".tools/space-en/bin/python"
-        subprocess.run([str(python), str(HERE / "teacher.py"), str(pieces), str(teacher)], check=True)
+        subprocess.run([str(PYTHON), str(HERE / "teacher.py"), str(pieces), str(teacher)], check=True)
     if not made.exists():
         texts, lines = orjson.loads(pieces.read_bytes())
         said = np.load(teacher).astype(np.float32)
