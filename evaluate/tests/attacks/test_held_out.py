@@ -86,12 +86,15 @@ def test_the_fit_refutes_half_the_noise_at_any_epsilon(space: cv.Space) -> None:
 
 
 @pytest.mark.nightly
-def test_in_two_hundred_runs_no_true_release_is_refuted_and_every_other_is(space: cv.Space) -> None:
+def test_of_six_hundred_runs_few_true_releases_are_refuted_and_every_other_is(space: cv.Space) -> None:
+    """At the confidence 0.999, one of a thousand true ones is; five of six hundred would be no chance."""
+    refuted = 0
     for release in releases(space, (3.0, 3.0)):
         for seed in range(200):
-            key = cv.Key(hashlib.sha256(f"run {seed}".encode()).digest())  # fresh ones would refute one in thousands
-            assert not audited(dataclasses.replace(release, key=key), release, PAIRS, seed).refuted, seed
-            assert audited(release, with_half_the_noise(release), PAIRS, seed).refuted, seed
+            fixed = dataclasses.replace(release, key=cv.Key(hashlib.sha256(f"run {seed}".encode()).digest()))
+            refuted += audited(fixed, fixed, PAIRS, seed).refuted
+            assert audited(fixed, with_half_the_noise(fixed), PAIRS, seed).refuted, seed
+    assert refuted <= 4
 
 
 def test_a_frame_is_audited_and_what_cannot_be_is_refused(space: cv.Space) -> None:
