@@ -6,11 +6,20 @@ once.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Literal, get_args
 
 Allocation = Literal["uniform", "word-share"]
 """How a document's budget is shared among its tokens."""
 ALLOCATIONS: tuple[Allocation, ...] = get_args(Allocation)
+
+STRATEGIES: Mapping[str, Mapping[str, str]] = {
+    "s1": {"budget.per": "document", "text.tokenizer": "word", "budget.allocation": "word-share"},
+    "s2": {"budget.per": "document", "text.tokenizer": "gst", "budget.allocation": "word-share"},
+    "s3": {"budget.per": "document", "text.tokenizer": "gst", "budget.allocation": "uniform"},
+    "s4": {"budget.per": "document", "text.tokenizer": "mst", "budget.allocation": "uniform"},
+}
+"""The strategies of the collocation study (Meisenbacher, Chevli, Matthes 2024), as settings."""
 
 Codec = Literal["", ".gz", ".zst"]
 """A compression by the suffix of its files."""

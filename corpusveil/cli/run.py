@@ -19,6 +19,9 @@ STEPS = (*(flow.name for flow in FLOWS), *ADDED.names())
 def run(
     file: Annotated[str | None, typer.Argument(help="The configuration.", metavar="FILE.toml")] = None,
     only: Annotated[str | None, typer.Option(help=f"Run a single step: {', '.join(STEPS)}.", metavar="STEP")] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the configuration with all its defaults, and do nothing else.")
+    ] = False,
     init: Annotated[
         str | None,
         typer.Option(
@@ -51,7 +54,11 @@ def run(
             raise SettingError(f"--init {init}: write 'passages' here, or no second file.")
         _init(target, toml.template("words" if init is target else init))
         return
-    run_steps(toml.read(target), Terminal(progress), only=only)
+    document = toml.read(target)
+    if print_config:
+        print(toml.written(document), end="")
+        return
+    run_steps(document, Terminal(progress), only=only)
 
 
 def _init(file: str, text: str) -> None:

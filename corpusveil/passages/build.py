@@ -35,7 +35,7 @@ from corpusveil.compiled import compiled
 from corpusveil.errors import SettingError
 from corpusveil.mechanisms.base import check_whole
 from corpusveil.passages import pieces as piece_rules
-from corpusveil.passages.encoder import mean_vectors
+from corpusveil.passages.encoder import encoder_of
 from corpusveil.passages.figures import LEFT_OUT, figures_of
 from corpusveil.passages.pieces import normalized, pieces_of
 from corpusveil.passages.store import LEAST, Store, load_store
@@ -264,6 +264,7 @@ def build_store(
     *,
     text: str = "text",
     excluded: Sequence[str] | None = None,
+    encoder: str | None = None,
     refuse: Sequence[str | Function] = (),
     suspect: bool = True,
     rows_per_task: int | None = None,
@@ -276,7 +277,8 @@ def build_store(
     has the fewest to the most ``words``; with None, each text is one. ``salt``: 32 hexadecimal digits, drawn and
     recorded if not given. ``excluded``: words that no passage may have, by default those that the space's package left
     out. ``refuse``: recognizers whose spans no passage may have. ``suspect=False`` admits words that may tell of
-    somebody, for texts about nobody. A repeated call resumes, and does nothing when all is done.
+    somebody, for texts about nobody. ``encoder``: a name among ``corpusveil.encoders``, if not the built-in one. A
+    repeated call resumes, and does nothing when all is done.
 
     Raises UserError for wrong arguments or input, and if fewer than two passages are fit; WorkError if another run is
     in progress.
@@ -305,7 +307,7 @@ def build_store(
     refuse = tuple(refuse)
     marks = [*(named(name).mark for name in refuse), suspect]
     settings = [
-        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, mean_vectors(space).name, words, size, text,
+        VERSION, classes.TOKENIZER_VERSION, piece_rules.VERSION, encoder_of(space, encoder).name, words, size, text,
         licence, attribution, without, marks,
         [(shard.relative, shard.size) for shard in shards],
     ]  # fmt: skip
@@ -328,7 +330,7 @@ def build_store(
             lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY
         )
         texts = pa.concat_arrays(every["text"].chunks or [pa.array([], pa.large_string())])
-        store = Store.of(texts.slice(0, size), space)
+        store = Store.of(texts.slice(0, size), space, encoder=encoder)
         refused = sum((Counter(record.refused) for record in read), Counter[str]())
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
@@ -342,7 +344,7 @@ def build_store(
         return dataclasses.replace(store, info=info).write(url)
 
     make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
-    return load_store(url, space=space)
+    return load_store(url, space=space, encoder=encoder)
 
 
 def _salt(url: str, given: str | None, call: str) -> str:

@@ -6,6 +6,12 @@ one and are centered by their mean, weighted by p: fixed point, vectors rounded 
 A last coordinate says whether a piece denies, which a sum hardly shows: 0.3 of the length of the others, below 0
 without a word of ``DENIALS`` (docs/choosing-the-unit.md). The sum of a piece is scaled so that the whole has
 length 127, and rounded to the nearest int8, halves away from zero. A piece without a known word has the vector 0.
+
+A store can have vectors of another kind: of an encoder that a package names among the entry points
+``corpusveil.encoders``, and that it must have when it is opened. That is an object, or its class, with a ``version``
+and ``encode(text)``, which returns numbers of one length, at most 1,040, the same for the same text, and **sends
+nothing anywhere**. It is given one text at a time, so no row depends on another, and its vectors are rounded to int8
+likewise. Equal bytes on all processors are promised for the built-in encoder alone.
 """
 
 from __future__ import annotations
@@ -17,10 +23,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.arrays import Bool, Int8, Int32, Int64
+from corpusveil.arrays import Bool, Float64, Int8, Int32, Int64
 from corpusveil.compiled import compiled
-from corpusveil.errors import DataError, SettingError
+from corpusveil.errors import DataError, PackageError, SettingError
 from corpusveil.passages.pieces import Pieces
+from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.word_table import WordTable
@@ -37,9 +44,13 @@ weren't won't wouldn't
 """English words that deny; a space of another language has none, and its last coordinate tells nothing."""
 _DOUBLE_TOPIC, _DENIES = 243, 36
 """Twice the length of the other coordinates, 127 / sqrt(1.09), and the size of the last."""
+MOST = 1040
+"""The numbers of a vector."""
 _POINT, _WEIGHTS, _SENTENCE_POINT = 14, 15, 7
 """Binary digits after the point of vectors and weights, and of sentence vectors, so that short sums are exact."""
 _FULL = 1 << 20
+BUILT_IN = "mean"
+ENCODERS: Registry[Any] = Registry("encoder")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,7 +92,7 @@ class MeanVectors:
 
 @functools.lru_cache(maxsize=4)
 def mean_vectors(space: Space) -> MeanVectors:
-    """Return the encoder over a space with sentence vectors or public counts; made once a process.
+    """Return the built-in encoder over a space with sentence vectors or public counts; made once a process.
 
     Raises UserError for a space without either.
     """
@@ -90,7 +101,7 @@ def mean_vectors(space: Space) -> MeanVectors:
     hyphens = space.hyphens or "split"
     denials = set(DENIALS.split())
     denies = np.array([word in denials for word in space.vocabulary.words])
-    name = f"mean/{VERSION}/{space.digest}"
+    name = f"{BUILT_IN}/{VERSION}/{space.digest}"
     return MeanVectors(Tokenizer(table, hyphens), words, denies, name)
 
 
@@ -111,6 +122,62 @@ def _weighted(space: Space) -> Int32:
     weights = (total << _WEIGHTS) // (total + 1000 * counts)
     words: Int32 = (((units - center) * weights[:, None]) >> _WEIGHTS).astype(np.int32)
     return words
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OtherVectors:
+    """Vectors of an encoder of another package, rounded to int8; those of blanks are 0."""
+
+    name: str
+    dimensions: int
+    encoder: Any
+
+    @classmethod
+    def named(cls, name: str) -> OtherVectors:
+        """Return the encoder of an entry point. Raises UserError if no package has it, or if it fails."""
+        encoder = ENCODERS.find(name)
+        try:
+            encoder = encoder() if isinstance(encoder, type) else encoder
+            made = cls(f"{name}/{encoder.version}", np.asarray(encoder.encode("a text")).size, encoder)
+        except Exception as error:  # noqa: BLE001 - a package of others, which raises anything
+            raise PackageError(f"{name}: this encoder does not work here ({type(error).__name__}).") from None
+        if not (0 < made.dimensions <= MOST and made.name.isprintable()):
+            raise PackageError(f"{name}: an encoder makes at most {MOST:,} numbers, and has a version of one line.")
+        if not np.array_equal(made.vector("a text"), made.vector("a text")):
+            raise PackageError(f"{name}: this encoder makes other numbers of the same text at each call.")
+        return made
+
+    def vector(self, text: str) -> Float64:
+        """Return the numbers of a text, float64 [d], the largest of size 1. Raises DataError, which quotes no text."""
+        try:
+            vector = np.asarray(self.encoder.encode(text))
+            sound = vector.shape == (self.dimensions,) and vector.dtype.kind in "fiub" and np.isfinite(vector).all()
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - whose message may quote the text
+            raise DataError(f"{self.name}: this encoder failed on a text ({type(error).__name__}).") from None
+        if not sound:
+            raise DataError(f"{self.name}: this encoder made no {self.dimensions:,} finite numbers of a text.")
+        vector = vector.astype(np.float64)
+        return vector / (np.abs(vector).max() or 1.0)
+
+    def encode(self, texts: pa.Array) -> Int8:
+        out = np.zeros((len(texts), self.dimensions), np.int8)
+        for row, text in enumerate(texts.to_pylist()):
+            if not text.strip():
+                continue
+            vector = self.vector(text)
+            length = float(np.sqrt((vector * vector).sum())) or 1.0
+            out[row] = np.trunc(vector / length * LENGTH + np.copysign(0.5, vector))
+        return out
+
+    def of_pieces(self, pieces: Pieces) -> Int8:
+        return self.encode(pa.array([pieces.text(piece) for piece in range(len(pieces))], pa.large_string()))
+
+
+@functools.lru_cache(maxsize=4)
+def encoder_of(space: Space, name: str | None) -> MeanVectors | OtherVectors:
+    """Return the encoder of a name, with or without its version; None: the built-in one."""
+    plain = BUILT_IN if name is None else name.partition("/")[0]
+    return mean_vectors(space) if plain == BUILT_IN else OtherVectors.named(plain)
 
 
 def _root(squares: Int64) -> Int64:

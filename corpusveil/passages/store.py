@@ -19,7 +19,7 @@ import pyarrow as pa
 from corpusveil.arrays import Float64, Int8
 from corpusveil.errors import DataError, SettingError, VersionError
 from corpusveil.passages import pieces
-from corpusveil.passages.encoder import MeanVectors, mean_vectors
+from corpusveil.passages.encoder import BUILT_IN, MeanVectors, OtherVectors, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
@@ -64,13 +64,19 @@ class Store:
     info: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, texts: pa.LargeStringArray, space: Space, info: dict[str, Any] | None = None) -> Store:
-        """Return a store of these texts, large_string [N], which is not saved. Raises UserError for fewer than two."""
+    def of(
+        cls, texts: pa.LargeStringArray, space: Space, info: dict[str, Any] | None = None, encoder: str | None = None
+    ) -> Store:  # fmt: skip
+        """Return a store of these texts, large_string [N], which is not saved. Raises UserError for fewer than two.
+
+        ``encoder`` names what makes vectors, by default the built-in one.
+        """
         if len(texts) < LEAST:
             raise DataError(f"a store of {len(texts)} pieces hides nothing; give more public text, or looser filters.")
-        made_by = mean_vectors(space)
+        made_by = encoder_of(space, encoder)
         vectors = made_by.encode(texts)
-        return cls(texts, vectors, space, content_digest(texts, vectors, made_by.name), None, info or {})
+        digest = content_digest(texts, vectors, made_by.name)
+        return cls(texts, vectors, space, digest, None, {**(info or {}), "encoder": made_by.name})
 
     def __len__(self) -> int:
         return len(self.texts)
@@ -79,14 +85,14 @@ class Store:
         return f"Store({len(self):,} pieces, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
     @property
-    def encoder(self) -> MeanVectors:
+    def encoder(self) -> MeanVectors | OtherVectors:
         """What makes vectors of pieces."""
-        return mean_vectors(self.space)
+        return encoder_of(self.space, self.info.get("encoder"))
 
     @property
     def tokenizer(self) -> Tokenizer:
         """What reads texts, with the words of the space."""
-        return self.encoder.tokenizer
+        return mean_vectors(self.space).tokenizer
 
     @property
     def search(self) -> ProductSearch:
@@ -131,7 +137,7 @@ class Store:
 
     def __reduce__(self) -> tuple[object, ...]:
         if self.url is not None:
-            return reopen, (self.url, self.digest, self.space)
+            return reopen, (self.url, self.digest, self.space, self.encoder.name)
         return Store, (self.texts, self.vectors, self.space, self.digest, None, self.info)
 
     def __eq__(self, other: object) -> bool:
@@ -151,11 +157,12 @@ def content_digest(texts: pa.LargeStringArray, vectors: Int8, made_by: str) -> s
     return sha.hexdigest()
 
 
-def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store:
+def load_store(url: str | PathLike[str], *, space: Space | None = None, encoder: str | None = None) -> Store:
     """Open the store at ``url``: any fsspec URL, or the name of an installed store, such as ``en``.
 
     ``space`` is the one whose words make its vectors; by default an installed one that the store names, or its own.
-    Raises UserError if there is no store, or it is damaged, of another version or space.
+    ``encoder`` is named if the store was made by one of another package, which reads the texts of a release. Raises
+    UserError if there is no store, or it is damaged, of another version, space or encoder.
 
     >>> len(cv.load_store("en")) > 10_000
     True
@@ -164,9 +171,12 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     named = given.startswith(SCHEME) or is_name(given)
     address = absolute(located(f"{given}-store", "store") if named else given)
     info = _read_info(address)
-    made_of, path = info["space"], info["space"]["path"]
+    made_of, name = info["space"], info["encoder"].partition("/")[0]
+    if name not in (BUILT_IN, (encoder or "").partition("/")[0]):
+        raise SettingError(f"{address}: this store was made by an encoder of another package; name it: encoder {name}.")
+    path = made_of["path"]
     space = space or load_space(path if path.startswith(SCHEME) else files.join(address, OWN_SPACE))
-    made_by = mean_vectors(space)
+    made_by = encoder_of(space, name)
     if space.digest != made_of["digest"] or made_by.name != info["encoder"]:
         raise SettingError(
             f"{address}: this store was made with another space ({str(made_of['digest'])[:16]}…) or version of the "
@@ -189,9 +199,9 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None) -> Store
     return Store(texts, vectors, space, info["digest"], address, info)
 
 
-def reopen(url: str, digest: str, space: Space) -> Store:
+def reopen(url: str, digest: str, space: Space, encoder: str) -> Store:
     """Return the store that was pickled like this, opened once in this process."""
-    return SAVED.reopen(functools.partial(load_store, space=space), url, digest)
+    return SAVED.reopen(functools.partial(load_store, space=space, encoder=encoder), url, digest)
 
 
 def _is_cosine(given: Any) -> bool:

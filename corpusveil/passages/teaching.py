@@ -16,7 +16,6 @@ Floats and BLAS decide the last bits: a space is made once, and its digest cover
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,14 +23,12 @@ import scipy.sparse as sp
 
 from corpusveil.arrays import Float32, Int8
 from corpusveil.errors import DataError, PackageError
-from corpusveil.passages.encoder import mean_vectors
+from corpusveil.passages.encoder import ENCODERS, mean_vectors
 from corpusveil.passages.pieces import pieces_of
-from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.text.tokens import string_buffers
 from corpusveil.waiting import reached
 
-ENCODERS: Registry[Any] = Registry("encoder")
 DIMENSIONS = 128
 PIECES, LEAST_PIECES = 100_000, 1_000
 """The most pieces that are taught, a random sample, and the fewest."""

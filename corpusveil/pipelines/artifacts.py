@@ -18,8 +18,9 @@ from corpusveil.collocations.training import train_vectors
 from corpusveil.collocations.word2vec import Training
 from corpusveil.display import several
 from corpusveil.passages.build import build_store
+from corpusveil.passages.encoder import ENCODERS
 from corpusveil.passages.store import Store
-from corpusveil.passages.teaching import ENCODERS, public_pieces, said_by, taught
+from corpusveil.passages.teaching import public_pieces, said_by, taught
 from corpusveil.pipelines.settings import Settings, needed
 from corpusveil.pipelines.settings.artifact_sections import CollocationsSettings
 from corpusveil.pipelines.watch import Watch
@@ -224,7 +225,7 @@ def store(settings: Settings, watch: Watch) -> Store:
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
             (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
-            refuse=chosen.refuse, watch=watch.stage,
+            encoder=chosen.encoder, refuse=chosen.refuse, watch=watch.stage,
         )  # fmt: skip
         info = made.info
         pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"

@@ -126,12 +126,12 @@ FLOWS = (
         """,
         "corpusveil.pipelines.artifacts:store", """
         space: path!=space
-        store: path!=output input!= text licence! attribution words size salt exclude refuse
+        store: path!=output input!= text licence! attribution words size salt exclude refuse encoder
         engine: name=engine workers master""",
         wanted=("store.path", "store.input"), artifact="store.path"),
     Flow("privatize", "Privatize a corpus.", "corpusveil.pipelines.privatize:run", """
         space: path=space
-        store: path=store neighbors most_pieces accept_overlap mark_source
+        store: path=store encoder neighbors most_pieces accept_overlap mark_source
         corpus: * input!= name=corpus
         mechanism: name=mechanism
         budget: *
@@ -147,7 +147,7 @@ FLOWS = (
 """The flows of this package, in the order of a run."""
 PREVIEW = """
     space: path=space
-    store: path=store
+    store: path=store encoder
     corpus: input!= text id separator name=corpus
     mechanism: name=mechanism
     budget: risk

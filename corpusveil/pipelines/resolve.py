@@ -72,7 +72,7 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
     if store is not None:
         per = cast("Per", budget.per if settings.is_given("budget.per") else "document")
         own = load_space(needed(settings.space, "space").path) if settings.is_given("space.path") else None
-        law = PassageExchange(load_store(store.path, space=own), store.neighbors)
+        law = PassageExchange(load_store(store.path, space=own, encoder=store.encoder), store.neighbors)
         return PassageRelease(
             law, float(budget.epsilon or 0), per, key=key,
             most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import pickle
+import types
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -17,11 +21,12 @@ from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
 from corpusveil.jobs.spark import Spark
 from corpusveil.passages.build import PublicPieces, build_store, hash_of
+from corpusveil.passages.encoder import ENCODERS, LENGTH, encoder_of
 from corpusveil.passages.store import load_store
 from corpusveil.storage.rows import BLOCK_ROWS
 from tests.calls import Halting, command, refused, succeeds
 from tests.engines.corpora import release_files
-from tests.passages.stores import OTHER, SALT, SENTENCES, content, write
+from tests.passages.stores import OTHER, SALT, SENTENCES, content, passage_release, write
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -223,3 +228,94 @@ class TestTheCommand:
             "already complete"
             in succeeds(*call, "--licence", "CC0 1.0", "--words", "4-9", "--salt", SALT, "--attribution", "nobody").err
         )
+
+
+class TestEncoders:
+    """Vectors of another kind: found by name, local, a text at a time, recorded, and never code that a file names."""
+
+    class Tiny:
+        version = "7"
+
+        def encode(self, text: str) -> list[float]:
+            return [text.count(letter) - 0.5 for letter in "aeiou"] if text != "Bad one." else [float("nan")] * 5
+
+    @pytest.fixture(autouse=True)
+    def installed(self, monkeypatch: pytest.MonkeyPatch) -> Any:
+        monkeypatch.setitem(ENCODERS.entered, "tiny", self.Tiny())
+        encoder_of.cache_clear()
+        yield ENCODERS.entered
+        encoder_of.cache_clear()
+
+    def test_make_the_vectors_of_a_store_and_of_what_it_replaces(
+        self, corpus: str, space: cv.Space, tmp_path: Path, installed: Any
+    ) -> None:
+        made = cv.build_store(corpus, tmp_path / "store", space, "CC0", size=300, salt=SALT, encoder="tiny")
+        with refused("wrong-setting", "encoder tiny"):  # nobody's text is read by a package that a store names
+            cv.load_store(tmp_path / "store")
+        again = pickle.loads(pickle.dumps(cv.load_store(tmp_path / "store", encoder="tiny")))
+        assert (again, again.encoder.name, again.vectors.shape) == (made, "tiny/7", (300, 5))
+        assert (made.vectors == made.encoder.encode(made.texts)).all()
+        assert made.vectors[0].tolist() == made.encoder.encode(made.texts.slice(0, 1))[0].tolist()
+        assert abs(np.sqrt((made.vectors.astype(int) ** 2).sum(axis=1)) - LENGTH).max() < 2
+        assert not made.encoder.encode(pa.array(["", " \n"], pa.large_string())).any()
+        release = cv.PassageRelease(cv.PassageExchange(made, 1), 20.0, "sentence", key=cv.Key.for_tests())
+        text = f"{SENTENCES[5]} {SENTENCES[77]}"
+        near = [made.texts[made.search.several(made.encoder.encode(pa.array([some], pa.large_string())), 1)[0][0, 0]]
+                for some in (SENTENCES[5], SENTENCES[77])]  # fmt: skip
+        assert cv.privatize([text], release, ids=[1]) == [" ".join(map(str, near))]
+        assert release.configuration()["encoder"] == "tiny/7"
+        assert any("tiny/7" in line and "built-in" in line for line in release.guarantee().notes)
+        assert not any("built-in" in line for line in passage_release().guarantee().notes)
+        with refused("unsuitable-data", "tiny/7") as caught:
+            cv.Store.of(pa.array(["A good one.", "Bad one."], pa.large_string()), space, encoder="tiny")
+        assert "Bad" not in str(caught.value)
+        encoder_of.cache_clear()
+        installed["tiny"] = self.Tiny  # the class: what a package names is often that
+        assert cv.load_store(tmp_path / "store", encoder="tiny").encoder.name == "tiny/7"
+        self.Tiny.version, text = "8", str(tmp_path / "store")
+        encoder_of.cache_clear()
+        with refused("wrong-setting", "encoder"):
+            cv.load_store(text, encoder="tiny")
+        self.Tiny.version = "7"
+        del installed["tiny"]
+        encoder_of.cache_clear()
+        with refused("wrong-setting", "tiny", "install"):
+            cv.load_store(text, encoder="tiny")
+
+    def test_that_fail_or_make_no_numbers_are_named_by_a_sentence_that_quotes_no_text(
+        self, space: cv.Space, installed: Any
+    ) -> None:
+        """Also those that make other numbers at each call, none, or more than a store can have."""
+        texts, calls = pa.array(["Zzcanary one.", "Two."], pa.large_string()), itertools.count(1)
+
+        def fails(text: str) -> Any:
+            raise (SystemExit if text == "Two." else ValueError)(f"cannot read {text}")
+
+        unsound = (fails, lambda text: [text, text], lambda _: [[1.0], [1.0, 2.0]], lambda _: [1j, 1j], lambda _: [1.0])
+        every = [(lambda text, bad=bad: [1.0, 2.0] if text == "a text" else bad(text)) for bad in unsound]
+        for encode, code in (
+            *((encode, "unsuitable-data") for encode in every),
+            *((encode, "missing-package") for encode in (
+                lambda _: [], lambda _: np.ones(1041), lambda _: [1.0, next(calls)],
+            )),
+        ):  # fmt: skip
+            installed["tiny"] = types.SimpleNamespace(version="1", encode=encode)
+            encoder_of.cache_clear()
+            with refused(code, "tiny") as caught:
+                cv.Store.of(texts, space, encoder="tiny")
+            assert "anary" not in str(caught.value), str(caught.value)
+        for scale in (1e-300, 1e300):  # whose squares are 0 or infinite
+            installed["tiny"] = types.SimpleNamespace(version="1", encode=lambda _, scale=scale: [scale, scale])
+            encoder_of.cache_clear()
+            assert cv.Store.of(texts, space, encoder="tiny").vectors.tolist() == [[90, 90]] * 2
+
+    def test_a_store_names_no_code(self, space: cv.Space, tmp_path: Path) -> None:
+        store = cv.Store.of(pa.array(["It was cold.", "We went home."], pa.large_string()), space).save(tmp_path / "s")
+        description = tmp_path / "s" / "_artifact.json"
+        for name in ("os:system", "../../x", "", "json"):
+            description.write_text(description.read_text().replace(f'"{store.encoder.name}"', f'"{name}"'))
+            with refused("wrong-setting"):
+                cv.load_store(tmp_path / "s")
+            description.write_text(
+                description.read_text().replace(f'"encoder": "{name}"', f'"encoder": "{store.encoder.name}"')
+            )

@@ -12,8 +12,7 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
-from corpusveil.passages.encoder import LENGTH, mean_vectors
-from corpusveil.passages.teaching import ENCODERS
+from corpusveil.passages.encoder import ENCODERS, LENGTH, mean_vectors
 from corpusveil.spaces.space import SENTENCES
 from tests.calls import fails, refused, succeeds
 

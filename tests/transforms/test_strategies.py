@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import corpusveil as cv
@@ -24,8 +26,9 @@ from corpusveil.sampling import grid
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
+from tests.calls import QUIET, save, succeeds
 from tests.contracts.spaces import ring_distances
-from tests.engines.corpora import TEST_KEY
+from tests.engines.corpora import TEST_KEY, release_files, write_shard
 from tests.kernel.test_kernel import Spy
 
 WORDS = ["i", "think", "therefore", "am", "river", "bank", "the", "new", "york"]
@@ -203,3 +206,27 @@ def by_kind(document: Sequence[int]) -> list[float]:
 def test_an_allocation_that_looks_at_the_words_breaks_them_all(mechanism: Mechanism, allocation: Epsilons) -> None:
     """Which is why such names are refused: two documents get budgets that tell them apart."""
     assert min(excesses(mechanism, allocation, READINGS)) > 0.1
+
+
+@pytest.mark.parametrize(("name", "plain"), [
+    ("s1", {"budget": {"allocation": "word-share"}}),
+    ("s2", {"budget": {"allocation": "word-share"}, "text": {"tokenizer": "gst"}}),
+    ("s3", {"text": {"tokenizer": "gst"}}), ("s4", {"text": {"tokenizer": "mst"}}),
+])  # fmt: skip
+def test_a_strategy_is_the_options_it_stands_for(tmp_path: Path, name: str, plain: dict[str, dict[str, str]]) -> None:
+    SPACE.save(str(tmp_path / "space"))
+    pq.write_table(table_of(PAIRS), tmp_path / "table.parquet")
+    texts = [EXAMPLE, "The river bank in New York.", "", "I am; I think new york"]
+    source = write_shard(tmp_path / "in" / "a.jsonl", [{"text": text} for text in texts])
+    table = {} if name == "s1" else {"collocations": str(tmp_path / "table.parquet")}
+    for output, budget, text in (
+        ("a", {"strategy": name}, {}), ("b", {"per": "document", **plain.get("budget", {})}, plain.get("text", {})),
+    ):  # fmt: skip
+        given = {
+            "corpus": {"input": [str(source)]}, "space": {"path": str(tmp_path / "space")},
+            "mechanism": {"name": "cmp"},
+            "budget": {"epsilon": 75.0, **budget}, "text": {**table, **text}, "key": {"test": True},
+            "output": {"path": str(tmp_path / output)},
+        }  # fmt: skip
+        succeeds("run", save(tmp_path / f"{output}.toml", given), *QUIET)
+    assert release_files(tmp_path / "a") == release_files(tmp_path / "b")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, create_model, model_validator
 
+from corpusveil.choices import STRATEGIES
 from corpusveil.errors import PackageError, SettingError
 from corpusveil.pipelines.fields import SECTIONS, Section, declared, fault
 from corpusveil.pipelines.settings import artifact_sections, rules, sections
@@ -33,6 +34,22 @@ class _OwnSettings(BaseModel):
     engine: sections.EngineSettings = Field(default_factory=sections.EngineSettings)
     output: sections.OutputSettings | None = None
     schedule: sections.ScheduleSettings = Field(default_factory=sections.ScheduleSettings)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_strategy(cls, given: dict[str, Any]) -> dict[str, Any]:
+        """Return the values with those of a strategy written out."""
+        budget, text = given.get("budget"), given.get("text", {})
+        if not (isinstance(budget, dict) and isinstance(text, dict)):  # which is refused as what it is
+            return given
+        filled: dict[str, dict[str, Any]] = {"budget": dict(budget), "text": dict(text)}
+        for place, value in STRATEGIES.get(str(budget.get("strategy")), {}).items():
+            section, _, name = place.partition(".")
+            own = filled[section].setdefault(name, value)
+            if own != value:
+                sentence = f"{own} contradicts the strategy {budget['strategy']}, which sets {value}; leave either out"
+                raise fault(place, sentence, SettingError)
+        return given | filled if "strategy" in budget else given
 
     @model_validator(mode="after")
     def _that_go_together(self) -> Self:

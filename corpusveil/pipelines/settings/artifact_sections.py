@@ -122,6 +122,10 @@ class StoreSettings(Section):
     exclude: str | None = key(
         "A file of words, one per line: leave out passages with any of these. Default: the offensive words that the "
         "package of the space left out.", None, path=True, metavar="FILE")
+    encoder: str | None = key(
+        "A sentence encoder, by its name among the entry points corpusveil.encoders. Default: sums of the word vectors "
+        "of the space. A store that was made by one is used only with its name, since it reads the texts.", None,
+        metavar="NAME", group="Rarely used")
     refuse: list[str] = key(
         "Leave out passages in which this recognizer finds a span; names are those of {spans.find}. Repeatable.", [],
         metavar="NAME")

@@ -107,6 +107,9 @@ class BudgetSettings(Section):
     allocation: Allocation = key(
         "How the budget of a document is divided: equally among the tokens that are replaced (uniform), or among all "
         "its words (word-share).", "uniform", in_file=True)
+    strategy: str | None = key(
+        "A strategy of the collocation study: sets {budget.per}, {budget.allocation} and {text.tokenizer}.", None,
+        choices="corpusveil.choices:STRATEGIES", in_file=True)
 
 
 class TextSettings(Section):

@@ -100,6 +100,16 @@ def located(settings: Settings, folder: str) -> Settings:
     return settings.changed(**changes)
 
 
+def written(document: Document) -> str:
+    """Return a complete file, with all defaults of its sections, and absolute paths."""
+    lines = [f"#:schema ./{SCHEMA}"]
+    for section in Settings.model_fields:
+        if section in document.settings.model_fields_set:
+            values = getattr(document.settings, section).model_dump(exclude_none=True)
+            lines += ["", f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in values.items())]
+    return "\n".join(lines) + "\n"
+
+
 def value_of(value: Any) -> str:
     """Return a value as TOML has it."""
     if isinstance(value, bool):

@@ -17,6 +17,7 @@ from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
 from corpusveil.passages import figures
+from corpusveil.passages.encoder import MeanVectors
 from corpusveil.passages.overlap import refuse_overlap
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.pieces import PERS, Per
@@ -95,8 +96,10 @@ class PassageRelease(AnyRelease):
         """Return the guarantee of the release as a whole, as the command line and the manifest state it."""
         piece = self.mechanism.guarantee(self.epsilon)
         assumed = piece.assumptions[: 1 if self.accept_overlap else None]
+        encoder = self.mechanism.store.encoder
         notes = of_passages(
             piece, self.per, self.duplicates, most_pieces=self.most_pieces, overlap=self.accept_overlap,
+            encoder=None if isinstance(encoder, MeanVectors) else encoder.name,
         )  # fmt: skip
         return dataclasses.replace(
             piece, neighbors=_NEIGHBORS[self.per], disclosed=tuple(self._disclosed()),

@@ -120,9 +120,9 @@ def of_tokens(mechanism: Mechanism, budget: Budget, policy: TextPolicy, spans: S
 
 
 def of_passages(
-    piece: Guarantee, per: Per, duplicates: Duplicates, *, most_pieces: int | None, overlap: bool
+    piece: Guarantee, per: Per, duplicates: Duplicates, *, most_pieces: int | None, overlap: bool, encoder: str | None
 ) -> Iterator[str]:
-    """Yield the promises of a release by passages, each with the guarantee ``piece``."""
+    """Yield the promises of a release by passages, each with the guarantee ``piece``; the built-in encoder is None."""
     if per == "document":
         yield "A whole text costs epsilon once, for any two texts of any length."
     else:
@@ -139,6 +139,11 @@ def of_passages(
         yield (
             "Every released piece was public before: no name, number or phrase of a private text stands in the release "
             "unless the store has it."
+        )
+    if encoder is not None:
+        yield (
+            f"Vectors are made by {encoder}, on the machines that work. Equal bytes across processors are promised for "
+            "the built-in encoder alone."
         )
     if duplicates == "same-noise":
         yield "Equal pieces get equal replacements, so all equal pieces count as one."

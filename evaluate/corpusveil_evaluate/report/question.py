@@ -58,7 +58,8 @@ class Question:
         if (of := settings.corpus) is not None:
             given = {"text": of.text, "separator": of.separator}
         space = None if settings.space is None else load_space(settings.space.path)
-        store = None if settings.store is None else load_store(settings.store.path, space=space)
+        kept = settings.store
+        store = None if kept is None else load_store(kept.path, space=space, encoder=kept.encoder)
         return cls(
             asked.model_copy(update={name: getattr(asked, name) or other for name, other in given.items()}),
             space if store is None else store.space,
