@@ -117,12 +117,20 @@ class TestTheFlow:
             fails(["run", save(done / "other.toml", values), *QUIET], "unusable-address", "choose another")
 
 
+def test_a_printed_configuration_prints_itself_and_makes_nothing(tmp_path: Path) -> None:
+    printed = succeeds("run", save(tmp_path / "a.toml", whole(tmp_path)), "--print-config").out
+    (tmp_path / "b.toml").write_text(printed)
+    assert succeeds("run", tmp_path / "b.toml", "--print-config").out == printed
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.toml", "b.toml"]
+
+
 class TestWrongFiles:
     def test_keys_that_do_not_go_together(self, tmp_path: Path) -> None:
         """Each is named, and nothing is made."""
         for section, changes, code, named in (
             ("key", {"environment": "K"}, "wrong-setting", "key.environment"),
             ("budget", {"per": "token", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
+            ("budget", {"strategy": "s4", "allocation": "word-share"}, "wrong-setting", "budget.allocation"),
             ("text", {"tokenizer": "word"}, "wrong-setting", "text.collocations"),
             ("engine", {"master": "local"}, "wrong-setting", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-setting", "engine.name"),
