@@ -1,4 +1,4 @@
-"""Names of persons in places of texts, by origin: the share of each that is masked, and what is masked of other text.
+"""The share of persons' names that is masked, by origin and position, and the share of other text that is.
 
     python -m benchmarks names [--rows N]
 

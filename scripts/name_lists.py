@@ -134,7 +134,7 @@ def count(texts: Path, given: set[str], sure: set[str]) -> Counts:
 
 
 def _place(counts: Counts, word: str, tokens: list[str], at: int, given: set[str], sure: set[str]) -> None:
-    """Count a capitalized word by what stands beside it, unless a sentence may begin there."""
+    """Count a capitalized word by its neighbors, unless a sentence may begin there."""
     before, after = tokens[at - 1], tokens[at + 1] if at + 1 < len(tokens) else ""
     ago = tokens[at - 2] if at > 1 and before == "." else ""
     counts.eponym[word] += after in HEAD

@@ -85,7 +85,7 @@ def written(
 def counted(tokens: Tokens) -> pa.Table:
     """Return how often each word of a batch occurs (``COUNTS``); it may be in two rows."""
     _, _, padded = _padded(tokens, np.zeros(len(tokens), np.bool_), np.ones(len(tokens), np.int8))
-    words, counts = padded.value_counts().flatten()  # those that end a document have a line break behind them
+    words, counts = padded.value_counts().flatten()  # the last word of a document ends with a line break
     return pa.table([pc.utf8_rtrim(words, " \n"), counts], schema=COUNTS)
 
 

@@ -37,7 +37,7 @@ PRIVATE = "PRIVATE: this shows original text. Nothing was written, and nothing w
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The texts at one epsilon; its name says what is drawn."""
+    """The texts drawn at one epsilon, under a heading."""
 
     name: str
     epsilon: float

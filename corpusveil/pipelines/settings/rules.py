@@ -28,7 +28,7 @@ def needed_of(store: bool) -> tuple[str, ...]:
 
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
-    """Yield contradictions between settings, and at last what is missing beside others."""
+    """Yield contradictions between settings, then settings that others need and that are missing."""
     for rule in (_flow, _key, _budget, _store, _space, _ledger, _text, _spans, _engine, _added, _missing):
         yield from rule(settings)
 

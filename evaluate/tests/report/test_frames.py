@@ -1,4 +1,4 @@
-"""``cv.evaluate_release`` of frames and lists: what is given away."""
+"""``cv.evaluate_release`` takes frames and lists as it takes files."""
 
 from __future__ import annotations
 
