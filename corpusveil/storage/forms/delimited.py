@@ -30,11 +30,14 @@ MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 _MOST_ROW_BYTES = 32 << 20
 """Of one row."""
 _SOUND = {
-    separator: re.compile(plain + rb'(?:(?<=[\r\n%b])"[^"]*+(?:""[^"]*+)*+"(?=[\r\n%b])%b)*+' % (mark, mark, plain))
-    for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\r?\n))|\r(?=\n))[^"\\\r]*+)*+']
+    separator: re.compile(plain + rb'(?:(?<=[\r\n%b])"[^"]*+(?:""[^"]*+)*"(?=[\r\n%b])%b)*' % (mark, mark, plain))
+    for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\r?\n))|\r(?=\n))[^"\\\r]*+)*']
     for separator, mark in ((separator, mark.encode()) for separator, mark in MARKS.items())
 }
-"""Lines by the separator: quotes are around whole cells, and outside no backslash or lone carriage return ends one."""
+"""Lines by the separator: quotes are around whole cells, and outside no backslash or lone carriage return ends one.
+
+Groups are not possessive: before Python 3.11.5, ``re`` matches a quote that is not closed by those (cpython 106052).
+"""
 _MEND = (
     "a row has as many cells as the first line and at most 32 MiB, a cell with separators, line breaks or quotes is in "
     "quotes, quotes in it are written twice (in Spark, by option('escape', '\"')), all lines end alike, the text is "
