@@ -47,8 +47,8 @@ _FETCHED = {
 """Runners that download a program, and the option that names a copy of it."""
 _WORKER_LOST = ("SDK worker disconnected",)
 """The message of Prism about a worker that is gone."""
-_NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
-"""Options by which a call would return before the job is done."""
+_NOT_WANTED = ("--no_wait_until_finish", "--template_location", "--runner", "--help", "-h")
+"""Options by which a call would return before the job is done, or go to another runner."""
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner", "PortableRunner"}
 """Runners with options that only their own job servers know."""
 
@@ -141,6 +141,11 @@ class Beam:
                 return beam.Pipeline(options=options)
             except (ValueError, ImportError, AttributeError) as error:
                 raise _wrong_call(error, self.runner) from None
+            except Exception as error:  # noqa: BLE001 - Dataflow's asks Google for a bucket
+                raise WorkError(
+                    f"runner = {self.runner}: its options could not be checked ({type(error).__name__}); check the "
+                    "network, and name a bucket with temp_location."
+                ) from None
 
 
 def _options_of(runner: str, flags: Sequence[str]) -> Any:
@@ -148,9 +153,10 @@ def _options_of(runner: str, flags: Sequence[str]) -> Any:
     from apache_beam.options.pipeline_options import PipelineOptions, PortableOptions
 
     for word in flags:
-        if _name(word) in _NOT_WAITED_FOR:
+        if _name(word) in _NOT_WANTED:
             raise SettingError(
-                f"{_name(word)}: a job finishes its release while corpusveil waits for it; leave this option out."
+                f"{_name(word)}: a job runs on the runner of the settings, and corpusveil waits for it; leave this "
+                "option out."
             )
     options = PipelineOptions([f"--runner={runner}", *flags])
     left = _left_over(options, flags)

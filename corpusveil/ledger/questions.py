@@ -151,7 +151,8 @@ class Books:
 
 
 def _read(paths: Sequence[str]) -> str:
-    return f"read_parquet([{', '.join(map(_quoted, paths))}])"
+    """Return a table of local files; DuckDB would take a folder that is called ``nats=0`` for a column (#10431)."""
+    return f"read_parquet([{', '.join(map(_quoted, paths))}], hive_partitioning = false)"
 
 
 def _quoted(text: str) -> str:

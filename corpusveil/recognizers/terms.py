@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Self
 
 from corpusveil.errors import DataError, PackageError
+from corpusveil.storage.forms import unmarked
 from corpusveil.text.folding import composed_text, folded
 from corpusveil.text.languages import UNSPACED
 from corpusveil.text.spans import KIND
@@ -75,7 +76,7 @@ class ListedTerms:
     def of_bytes(cls, raw: bytes, url: str) -> Self:
         """Return the terms of a file. Raises UserError, which quotes nothing, naming the row that cannot be used."""
         terms: dict[tuple[str, str], None] = {}
-        for row, line in enumerate(raw.removeprefix(b"\xef\xbb\xbf").splitlines(), 1):
+        for row, line in enumerate(unmarked(raw, url).splitlines(), 1):
             try:
                 kind, tab, term = line.decode().rpartition("\t")
             except UnicodeDecodeError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,10 +14,11 @@ from corpusveil.arrays import Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import ArtifactError, DataError, MissingError, SettingError, VersionError
 from corpusveil.spaces.grammar import COLUMNS, Neighbors
-from corpusveil.spaces.vector_formats import decode, open_plain
+from corpusveil.spaces.vector_formats import decode
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import Description, described
+from corpusveil.storage.forms import lines_of
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import version_of
@@ -135,7 +137,7 @@ def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, la
 
 
 def _parquet(url: str) -> Iterator[Pairs]:
-    unsound = f"{url}: this is not a valid Parquet file with the columns 'ngram' and 'count'; count again."
+    unsound = f"{url}: this is not a valid Parquet file with 'ngram', text, and 'count', whole numbers; count again."
     with files.open_read(url) as file, sound(unsound):
         for batch in opened(file).iter_batches(ROWS, columns=["ngram", "count"], use_threads=False):
             counts = batch["count"].cast(pa.int64())
@@ -149,17 +151,17 @@ def _table(url: str) -> Iterator[Pairs]:
     comma = url.removesuffix(".gz").removesuffix(".zst").endswith(".csv")
     words: list[str] = []
     counts: list[int] = []
-    with open_plain(url) as file:
-        for row, line in enumerate(file, 1):
-            word, *more = decode(line, url, row).rstrip("\r\n").split("," if comma else "\t")
-            number = more[0].strip() if len(more) == 1 else ""
-            if row == 1 and number.lower() == "count":
-                continue
-            if not number.isdecimal() or len(number) > 18:
-                raise DataError(
-                    f"{url}, row {row}: this is not a word and its count, a whole number; correct or delete this row."
-                )
-            words.append(word)
-            counts.append(int(number))
+    for row, line in enumerate(lines_of(url), 1):
+        text = decode(line, url, row).removesuffix("\r")
+        word, *more = next(csv.reader([text]), [""]) if comma else text.split("\t")
+        number = more[0].strip() if len(more) == 1 else ""
+        if row == 1 and number.lower() == "count":
+            continue
+        if not number.isdecimal() or len(number) > 18:
+            raise DataError(
+                f"{url}, row {row}: this is not a word and its count, a whole number; correct or delete this row."
+            )
+        words.append(word)
+        counts.append(int(number))
     for first in range(0, len(words), ROWS):
         yield pa.array(words[first : first + ROWS]), np.array(counts[first : first + ROWS], np.int64)

@@ -7,15 +7,12 @@ format: a reader here, and its suffix in ``READERS`` of ``spaces/vectors.py``.
 
 from __future__ import annotations
 
-import codecs
-import contextlib
 import io
 import zipfile
 import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
-from typing import IO, Any
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +25,7 @@ from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
 from corpusveil.storage.compression import CHUNK_BYTES, Unpacked, codec_of
 from corpusveil.storage.failures import BROKEN_ARRAY
+from corpusveil.storage.forms import is_utf8, lines_of
 from corpusveil.text.languages import rule
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
@@ -48,16 +46,6 @@ class VectorTable:
     counts: Int64 | None = None
     hyphens: Hyphens | None = None
     language: str | None = None
-
-
-@contextlib.contextmanager
-def open_plain(url: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading, after its byte order mark; unpacked where its name ends in ``.gz`` or ``.zst``."""
-    with files.open_read(url) as packed:
-        plain = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
-        if plain.peek(3).startswith(codecs.BOM_UTF8):
-            plain.read(3)
-        yield plain
 
 
 def decode(word: bytes, url: str, row: int) -> str:
@@ -96,16 +84,16 @@ def read_text(url: str) -> VectorTable:
     """
     words: list[str] = []
     vectors: list[Float32] = []
-    with open_plain(url) as file:
-        first = next(file, b"")
-        header = _header(first)
-        width = None if header is None else header[1]
-        first_row = 1 if header is None else 2
-        for row, line in enumerate(file if header else chain([first] if first else [], file), first_row):
-            word, _, numbers = line.replace(b"\t", b" ").rstrip(b" \r\n").partition(b" ")
-            vectors.append(_numbers(numbers, width, url, row))
-            width = vectors[0].size
-            words.append(decode(word, url, row))
+    lines = lines_of(url)
+    first = list(islice(lines, 1))
+    header = _header(b"".join(first))
+    width = None if header is None else header[1]
+    first_row = 1 if header is None else 2
+    for row, line in enumerate(lines if header else chain(first, lines), first_row):
+        word, _, numbers = line.replace(b"\t", b" ").rstrip(b" \r").partition(b" ")
+        vectors.append(_numbers(numbers, width, url, row))
+        width = vectors[0].size
+        words.append(decode(word, url, row))
     if not words:
         raise DataError(f"{url}: this file has no vectors; write a word and its numbers on each line.")
     if header is not None and header[0] != len(words):
@@ -141,7 +129,8 @@ def _numbers(text: bytes, width: int | None, url: str, row: int) -> Float32:
 
 def read_binary(url: str) -> VectorTable:
     """Read word2vec's binary format: a line ``V d``, then a word, a blank, d little-endian float32, often a newline."""
-    with open_plain(url) as file:
+    with files.open_read(url) as packed:
+        file = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
         header = _header(file.readline(100))
         if header is None:
             raise DataError(
@@ -149,6 +138,8 @@ def read_binary(url: str) -> VectorTable:
                 "does; check the format of the file."
             )
         body = file.read()
+    if b"\0" not in body and is_utf8(body):
+        raise DataError(f"{url}: the vectors in this file are text, not binary; end its name in .txt.")
     size, width = header
     wrong = f"{url}: the file has not the {size} words of {width} dimensions that its header says; fetch it again."
     # A word takes two bytes at least (itself and the blank): no header can ask for more memory than the file's size.

@@ -20,6 +20,7 @@ from corpusveil.errors import (
     SettingError,
 )
 from corpusveil.storage import files
+from corpusveil.storage.forms import unmarked
 from corpusveil.storage.parquet import read_whole, sound, write_table
 from corpusveil.text.output_words import concatenate
 
@@ -109,7 +110,7 @@ class Vocabulary:
 def read_words(url: str) -> list[str]:
     """Read a list of words, one a line. Raises UserError that names the file and the line."""
     try:
-        lines = files.read_bytes(url).decode("utf-8-sig").splitlines()
+        lines = unmarked(files.read_bytes(url), url).decode().splitlines()
     except UnicodeDecodeError:
         raise DataError(f"{url}: this file is not valid UTF-8; write a word on each line.") from None
     seen: dict[str, int] = {}

@@ -44,8 +44,12 @@ _PLAIN = (
     | dict.fromkeys(range(0x2000, 0x200B), " ")
     | {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 )
+_DOT = "\u0307"
+"""Behind the *i* that most programs make of *İ* in lower case."""
 _BREAK = r"[^\S\r\n]*[\r\n]+(?:\s*[>|#*/])*\s*"
-_GAP = re.compile(rf"(?<=[^\W\d_])(?:{_BREAK}|\s+)?[-_—―](?:{_BREAK}|\s+)?(?=[^\W\d_])|{_BREAK}|\s{{2,}}|[^\S ]")
+_GAP = re.compile(
+    rf"(?<=[^\W\d_])(?:{_BREAK}|\s+)?[-_—―](?:{_BREAK}|\s+)?(?=[^\W\d_])|{_BREAK}|\s{{2,}}|[^\S ]|(?<=i){_DOT}"
+)
 """A hyphen between letters, a line break with the marks of quoted mail after it, or other white space."""
 _DOTLESS = {ord("İ"): "i", ord("ı"): "i"}
 """Of Turkish, in which *I* and *i* are two letters."""
@@ -111,8 +115,9 @@ def folded(text: str) -> tuple[str, list[int] | range]:
     if _GAP.search(text):
         pieces, kept, last = list[str](), list[int](), 0
         for match in _GAP.finditer(text):
-            pieces += text[last : match.start()], " "
-            kept += [*range(last, match.start()), match.start()]
+            gap = "" if match[0] == _DOT else " "
+            pieces += text[last : match.start()], gap
+            kept += range(last, match.start() + len(gap))
             last = match.end()
         text, places = "".join([*pieces, text[last:]]), [*kept, *range(last, size + 1)]
     small = text.casefold()

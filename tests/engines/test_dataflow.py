@@ -71,7 +71,7 @@ def job(ground: Ground, tmp_path_factory: pytest.TempPathFactory) -> Job:
     folder = tmp_path_factory.mktemp("dataflow")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])  # it asks Google about buckets
-        patch.setattr(engine_module, "_NOT_WAITED_FOR", ())
+        patch.setattr(engine_module, "_NOT_WANTED", ())
         with pytest.raises(CorpusveilError):  # nothing was run
             privatize_corpus(
                 make_release(ground.space), [str(ground.corpus)], str(folder / "out"), engine(folder / "job")
@@ -97,7 +97,7 @@ def test_what_is_sent_is_small_and_in_order(job: Job, ground: Ground) -> None:
 def test_a_graph_that_is_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PipelineOptionsValidator, "validate", lambda _self: [])
     monkeypatch.setattr(engine_module, "MOST_BYTES", 1 << 20)
-    monkeypatch.setattr(engine_module, "_NOT_WAITED_FOR", ())
+    monkeypatch.setattr(engine_module, "_NOT_WANTED", ())
     with refused("unsuitable-data"):
         engine(tmp_path).run(print, [os.urandom(1_200_000)])
     assert not (tmp_path / "job_object").exists()

@@ -72,7 +72,7 @@ def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:
         (("--runner", "PortableRunner"), "--job_endpoint=HOST:PORT"),
         (("--runner", "PortableRunner", "--", "--job_endpoint=127.0.0.1:1"), "no job server answers at"),
         (("--runner", "PortableRunner", "--", "--job_endpoint=nonsense"), "no job server answers at"),
-        (("--", "--no_wait_until_finish"), "--no_wait_until_finish: a job finishes its release while"),
+        (("--", "--no_wait_until_finish"), "--no_wait_until_finish: a job runs on"),
         (("--runner", "DataflowRunner"), "Missing required option: project"),
     ):
         done = command(*ground.arguments(ground.corpus, tmp_path / "out", "--engine", "beam", *more))

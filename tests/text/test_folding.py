@@ -54,7 +54,7 @@ def test_marks_stay_where_they_mean_something() -> None:
         assert composed_text(text) == text, ascii(text)
 
 
-@given(st.text(st.sampled_from("aßẞÉİı ﬁ\n\r\t>|'’-‑_\xa0\u202f"), max_size=20))
+@given(st.text(st.sampled_from("aßẞÉİıi\u0307 ﬁ\n\r\t>|'’-‑_\xa0\u202f"), max_size=20))
 def test_each_character_of_folded_text_has_its_place(text: str) -> None:
     """Places ascend from the first character to behind the last, and a part of the text folds to its part."""
     same, places = folded(text)

@@ -22,6 +22,7 @@ from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import Caller, cut, elsewhere, parameters, shown, validated
 from corpusveil.registry import MISSING, OF_EVALUATE
 from corpusveil.storage import files
+from corpusveil.storage.forms import unmarked
 
 SCHEMA = "corpusveil.schema.json"
 """The name of the schema next to a written file, which editors use for completion."""
@@ -69,13 +70,16 @@ def read(file: str) -> Document:
 def parsed(file: str) -> dict[str, Any]:
     """Return the tables of a file. Raises UserError if it cannot be read, or is no TOML."""
     try:
-        return tomllib.loads((files.read_bytes(file) if "://" in file else Path(file).read_bytes()).decode("utf-8-sig"))
+        data = files.read_bytes(file) if "://" in file else Path(file).read_bytes()
+        return tomllib.loads(unmarked(data, file).decode())
     except OSError as error:
         raise unreadable(file, error) from None
     except RecursionError:
         raise DataError(f"{file}: lists are nested too deeply for a configuration; correct the file.") from None
     except ValueError as error:  # also invalid UTF-8, or a number of thousands of digits
-        raise DataError(f"{file}: this is not valid TOML: {cut(ascii(str(error).rstrip('.'))[1:-1])}.") from None
+        said = str(error).rstrip(".")
+        hint = "; in a path write / for each backslash" if re.search("hex value|Unescaped", said) else ""
+        raise DataError(f"{file}: this is not valid TOML: {cut(ascii(said)[1:-1])}{hint}.") from None
 
 
 def _shown(name: str) -> str:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from corpusveil.choices import Codec, Separator
 from corpusveil.errors import DataError
 from corpusveil.storage import files
-from corpusveil.storage.compression import CHUNK_BYTES, Blocks, chunks
+from corpusveil.storage.compression import CHUNK_BYTES, Blocks, chunks, codec_of
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, BadRow, Batch, Columns
 
 MOST_LINE_BYTES = 256 << 20
@@ -91,6 +91,12 @@ def unmarked(line: bytes, name: str) -> bytes:
     if len(line) > 5 and any(not line[at::2].strip(b"\0") and 0 not in line[1 - at :: 2] for at in (0, 1)):
         raise DataError(f"{name}: every second byte of the first line is zero: this is {_wide('UTF-16LE')}.")
     return line.removeprefix(codecs.BOM_UTF8)
+
+
+def lines_of(url: str) -> Iterator[bytes]:
+    """Yield the lines of a whole file, by its name's compression. Raises UserError for bytes that are not UTF-8."""
+    with files.open_read(url) as file:
+        yield from chain.from_iterable(split(chunks(file, url, codec_of(url)), url))
 
 
 def runs(
