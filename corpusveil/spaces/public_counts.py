@@ -153,7 +153,7 @@ def _table(url: str) -> Iterator[Pairs]:
     counts: list[int] = []
     for row, line in enumerate(lines_of(url), 1):
         text = decode(line, url, row).removesuffix("\r")
-        word, *more = next(csv.reader([text]), [""]) if comma else text.split("\t")
+        word, *more = _of_csv(text) if comma else text.split("\t")
         number = more[0].strip() if len(more) == 1 else ""
         if row == 1 and number.lower() == "count":
             continue
@@ -165,3 +165,10 @@ def _table(url: str) -> Iterator[Pairs]:
         counts.append(int(number))
     for first in range(0, len(words), ROWS):
         yield pa.array(words[first : first + ROWS]), np.array(counts[first : first + ROWS], np.int64)
+
+
+def _of_csv(line: str) -> list[str]:
+    try:
+        return next(csv.reader([line]), [""])
+    except csv.Error:  # a carriage return, or a field of more than 128 KiB
+        return [""]

@@ -50,7 +50,7 @@ _BREAK = r"[^\S\r\n]*[\r\n]+(?:\s*[>|#*/])*\s*"
 _GAP = re.compile(
     rf"(?<=[^\W\d_])(?:{_BREAK}|\s+)?[-_—―](?:{_BREAK}|\s+)?(?=[^\W\d_])|{_BREAK}|\s{{2,}}|[^\S ]|(?<=i){_DOT}"
 )
-"""A hyphen between letters, a line break with the marks of quoted mail after it, or other white space."""
+"""A hyphen between letters, a line break with the marks of quoted mail after it, other white space, or ``_DOT``."""
 _DOTLESS = {ord("İ"): "i", ord("ı"): "i"}
 """Of Turkish, in which *I* and *i* are two letters."""
 

@@ -1,0 +1,244 @@
+"""Inputs of public bug reports of other programs, in our words: the right result, or a sentence that names the fault.
+
+Each case begins with the report that led to it.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import corpusveil as cv
+from corpusveil.collocations.collocation_table import load_collocations
+from corpusveil.errors import CorpusveilError
+from corpusveil.jobs import beam, java
+from corpusveil.pipelines.settings import toml
+from corpusveil.recognizers.terms import ListedTerms
+from corpusveil.spaces import Space, Vocabulary
+from corpusveil.spaces.public_counts import read_counts
+from corpusveil.spaces.vectors import read_vectors
+from corpusveil.spaces.vocabulary import read_words
+from corpusveil.text.markup import plain
+from corpusveil.transforms.handshake import SameVersions
+from tests.engines.corpora import WORDS, make_space
+from tests.ledger.books import release_of
+
+Damage = Callable[[Path], object]
+SECRET = "zzcanary"
+
+
+def said_by(call: Callable[[], object]) -> str:
+    """Return the one sentence with which a call is refused."""
+    with pytest.raises(CorpusveilError) as caught:
+        call()
+    assert SECRET not in str(caught.value)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
+    return make_space(tmp_path_factory.mktemp("space") / "space")
+
+
+def spend(url: Path, space: Space, number: int = 0) -> float:
+    """Spend on two customers, and return the most that one has spent."""
+    table = pa.table({"text": [f"{WORDS[1]} {WORDS[2]}", WORDS[3]], "customer": [1, 2]})
+    ledger = cv.Ledger(str(url), cap=10_000)
+    cv.privatize(table, release_of(space, 1.0, number), ids=[1, 2], ledger=ledger, unit="customer")
+    return ledger.spent().most
+
+
+class TestLedgers:
+    @pytest.mark.parametrize("folder", ["nats=0", "noise=0", "unit=3", "it's [a] *"])
+    def test_count_the_same_wherever_temporary_files_are(
+        self, space: Space, tmp_path: Path, folder: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """duckdb/duckdb#10431, #4699 and ducklake#1027: folders are no columns, and their names no patterns."""
+        expected = spend(tmp_path / "a", space)
+        (tmp_path / folder).mkdir()
+        monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / folder))
+        assert spend(tmp_path / "b", space) == expected > 0
+        assert cv.Ledger(str(tmp_path / "b")).spent_on("1").most == expected
+
+    @pytest.mark.parametrize(
+        ("report", "damage", "name"),
+        [
+            ("duckdb/ducklake#680", lambda entry: os.truncate(entry, 99), "{0}"),
+            ("delta-io/delta-rs#3645", Path.unlink, ".kept"),
+            ("apache/arrow#48169", lambda entry: pq.write_table(pq.read_table(entry), entry), "{0}"),
+            ("huggingface/lerobot#2568", lambda entry: entry.with_name(f"._{entry.name}").touch(), "._{0}"),
+            ("delta-io/delta-rs#1254", lambda entry: shutil.copy(entry, f"{entry}.2.parquet"), "{0}.2.parquet"),
+        ],
+    )
+    def test_are_refused_with_the_file_that_is_not_as_written(
+        self, space: Space, tmp_path: Path, report: str, damage: Damage, name: str
+    ) -> None:
+        spend(tmp_path, space)
+        (entry,) = (tmp_path / "entries").glob("*.parquet")
+        damage(entry)
+        assert name.format(entry.name) in said_by(lambda: spend(tmp_path, space, 1)), report
+
+    def test_have_the_entries_of_all_parallel_runs_and_none_of_other_programs(
+        self, space: Space, tmp_path: Path
+    ) -> None:
+        """delta-io/delta#1830; apache/arrow#2027 and duckdb/duckdb#15916: what other programs leave is no entry."""
+        each = spend(tmp_path, space)
+        for name in (".DS_Store", ".x.parquet.crc"):
+            (tmp_path / "entries" / name).write_bytes(b"x")
+        threads = [threading.Thread(target=spend, args=(tmp_path, space, number)) for number in range(1, 5)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert cv.Ledger(str(tmp_path)).spent().most == pytest.approx(5 * each)
+
+
+@pytest.mark.parametrize(
+    ("report", "options", "name"),
+    [
+        ("apache/beam#28402", "--extra-package=x", "--extra-package"), ("apache/beam#25943", "-f=x", "-f"),
+        ("apache/beam#34934", "--proj=x", "--proj"), ("apache/beam#34101", "--help", "--help"),
+        ("apache/beam#32478", "--project=x --region=y", "temp_location"),
+        ("googlegenomics/gcp-variant-transforms#205", "--num_workers=many", "--num_workers"),
+        ("another runner than the setting's", "--runner=DirectRunner", "--runner"),
+    ],
+)  # fmt: skip
+def test_an_option_of_dataflow_is_known_or_refused(report: str, options: str, name: str) -> None:
+    assert name in said_by(beam.Beam("DataflowRunner", (options,)).check), report
+
+
+@pytest.mark.parametrize(
+    ("report", "error", "said"),
+    [
+        ("gettyimages/docker-spark#58", "[PYTHON_VERSION_MISMATCH] (3, 5)", "PYSPARK_PYTHON"),
+        ("horovod/horovod#883", f"Error from python worker: No module {SECRET}", "spark.pyspark.python"),
+    ],
+)
+def test_a_worker_with_another_environment_is_told_how_to_get_ours(report: str, error: str, said: str) -> None:
+    assert said in said_by(lambda: (_ for _ in ()).throw(java.failure(RuntimeError(error)))), report
+    assert "numpy" in said_by(lambda: SameVersions(print, {"numpy": "0"})(SECRET)), "dask/distributed#344"
+
+
+VOCABULARY = Vocabulary.from_words(["the", "new_york", "NA", "nan"])
+
+
+@pytest.mark.parametrize(
+    ("report", "name", "text", "expected"),
+    [
+        ("mammothb/symspellpy#117", "c.tsv", "\ufeffthe\t3\n", [3, 0, 0, 0]),
+        ("Esukhia/sympound-python#8", "c.tsv", "the\t3\n".encode("utf-16"), "UTF-16"),
+        ("mammothb/symspellpy#143", "c.tsv", "the\t0.03\n", "row 1"),
+        ("danpovey/pocolm#100", "c.tsv", f"3\t{SECRET}\n", "row 1"),
+        ("snakemake-workflows/dna-seq-varlociraptor#360", "c.tsv", "NA\t3\nnan\t4\n", [0, 0, 3, 4]),
+        ("wolfgarbe/SymSpell#78", "c.csv", '"word","count"\n"new york",3\n"the",4\n', [4, 3, 0, 0]),
+        ("duckdb/duckdb#5294", "c.parquet", [3.0], [3, 0, 0, 0]), ("the same", "c.parquet", [0.5], "'count'"),
+        ("duckdb/duckdb#21180", "c.parquet", [1e30], "'count'"),
+    ],
+)  # fmt: skip
+def test_counts_of_others_are_read_or_refused(tmp_path: Path, report: str, name: str, text: Any, expected: Any) -> None:
+    file = tmp_path / name
+    if isinstance(text, list):
+        pq.write_table(pa.table({"ngram": ["the"], "count": text}), file)
+    else:
+        file.write_bytes(text.encode() if isinstance(text, str) else text)
+    if isinstance(expected, list):
+        assert read_counts(str(file), VOCABULARY).tolist() == expected, report
+    else:
+        assert expected in said_by(lambda: read_counts(str(file), VOCABULARY)), report
+
+
+def test_scores_above_1_are_scores(tmp_path: Path) -> None:
+    """piskvorky/gensim#3042, #1979."""
+    pq.write_table(pa.table({"ngram": ["new york"], "score": [1.2]}), tmp_path / "table.parquet")
+    assert load_collocations(str(tmp_path / "table.parquet")).scores.tolist() == [1.2]
+
+
+@pytest.mark.parametrize(
+    ("report", "terms", "text", "found"),
+    [
+        ("data-privacy-stack/presidio#857", "Mr", "Mr. Smith, (Mr)", ["Mr", "Mr"]),
+        ("vi3k6i5/flashtext#119", "Bay Area", "İ love the Bay Area.", ["Bay Area"]),
+        ("vi3k6i5/flashtext#143", "Çelik\nİpek", "Deniz Çeli\u0307k, i\u0307pek", ["Çeli\u0307k", "i\u0307pek"]),
+        ("areebbeigh/profanityfilter#26", "C++\n@$$\n.NET", "C++, @$$ and .NET.", ["C++", "@$$", ".NET"]),
+        ("saeedkolivand/ai-job-hunter-app#804", "search", "research, a search", ["search"]),
+    ],
+)
+def test_terms_are_found(report: str, terms: str, text: str, found: list[str]) -> None:
+    spans = ListedTerms.of_bytes(terms.encode(), "terms.txt")([text])[0]
+    assert [text[start:end] for start, end, _ in spans] == found, report
+
+
+def test_lists_in_another_encoding_name_it(tmp_path: Path) -> None:
+    """Xangis/extra-stopwords#3, toml-lang/toml-test#172: Windows writes UTF-16, with a mark or without."""
+    file = tmp_path / "x.txt"
+    readers = (lambda: ListedTerms.of_bytes(file.read_bytes(), str(file)), lambda: read_words(str(file)),
+               lambda: read_vectors(str(file)), lambda: toml.read(str(file)))  # fmt: skip
+    for encoding in ("utf-16", "utf-16-le"):
+        file.write_bytes(f"{SECRET} 1 2\n".encode(encoding))
+        for reader in readers:
+            assert "x.txt: " in (sentence := said_by(reader))
+            assert "UTF-16" in sentence
+
+
+@pytest.mark.parametrize(
+    ("report", "name", "text", "said"),
+    [
+        ("stanfordnlp/GloVe#150", "v.txt", "a 1 2\n. . 1 2\n", "row 2"),
+        ("facebookresearch/fastText#318", "v.txt", "a 1 2\nb\xa0 1 2\n", "row 2"),
+        ("facebookresearch/fastText#505", "v.txt", "2 2\na 1 2\n\t 1 2\n", "row 3"),
+        ("Embedding/Chinese-Word-Vectors#168", "v.txt", "2 9\na 3:0.2 9:1\n", "row 2"),
+        ("piskvorky/gensim#2881", "v.bin", "2 2\na 0.1 0.2\nb 0.3 0.4\n", "v.bin: the vectors in this file are text"),
+    ],
+)
+def test_vectors_of_others_name_the_row(tmp_path: Path, report: str, name: str, text: str, said: str) -> None:
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert said in said_by(lambda: read_vectors(str(tmp_path / name))), report
+
+
+def test_vectors_that_others_write_are_read(tmp_path: Path) -> None:
+    """facebookresearch/fastText#167: what other readers take for a blank is a part of the word."""
+    (tmp_path / "v.txt").write_text("2 2 \na 1 2 \na\u200b 3 4 \n", encoding="utf-8")
+    np.testing.assert_array_equal(read_vectors(str(tmp_path / "v.txt")).vectors, [[1, 2], [3, 4]])
+
+
+def test_html_is_what_a_browser_shows() -> None:
+    for report, text, shown in (
+        ("weblyzard/inscriptis#45", "<b>$<!-- -->90<!-- -->.<!-- -->74</b>", "$90.74"),
+        ("rushter/selectolax#115", f"<b>a</b><script>let {SECRET} = '</b>';</script>", "a\n"),
+        ("Alir3z4/html2text#208", "<b>b</b>&#8206; &#xD800;", "b\u200e \ufffd"),
+        ("theexperiencecompany/gaia#783", "&lt;script&gt;keep&lt;/script&gt;", "<script>keep</script>"),
+        ("apache/incubator-pagespeed-mod#98", f"<!-<meta {SECRET}--> seen", " seen"),
+    ):
+        assert plain(text) == shown, report
+
+
+@pytest.mark.parametrize(
+    ("report", "text", "said"),
+    [
+        ("jdx/mise#12330", '[corpus]\ninput = ["C:\\Users"]', "for each backslash"),
+        ("MakazhanAlpamys/Soup#627", "[budget]\nepsilonn = 5.0", "did you mean epsilon?"),
+        ("pydantic/pydantic#13149", '[text]\nunknown-words = "mask"', "did you mean unknown_words?"),
+        ("emancu/toml-rb#63", "[budget]\nepsilon = 5.0\n[budget]\nrisk = 0.5", "twice"),
+    ],
+)
+def test_a_configuration_is_refused_by_its_key(tmp_path: Path, report: str, text: str, said: str) -> None:
+    (tmp_path / "x.toml").write_text(text)
+    assert said in (sentence := said_by(lambda: toml.read(str(tmp_path / "x.toml")))), report
+    assert "x.toml" in sentence
+
+
+def test_a_configuration_may_begin_with_a_mark(tmp_path: Path) -> None:
+    """hukkin/tomli#304."""
+    (tmp_path / "x.toml").write_bytes(b"\xef\xbb\xbf[budget]\r\nepsilon = 5\r\n")
+    assert toml.parsed(str(tmp_path / "x.toml")) == {"budget": {"epsilon": 5}}
