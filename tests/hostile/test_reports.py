@@ -32,7 +32,6 @@ from corpusveil.transforms.handshake import SameVersions
 from tests.engines.corpora import WORDS, make_space
 from tests.ledger.books import release_of
 
-Damage = Callable[[Path], object]
 SECRET = "zzcanary"
 
 
@@ -81,16 +80,14 @@ class TestLedgers:
         ],
     )
     def test_are_refused_with_the_file_that_is_not_as_written(
-        self, space: Space, tmp_path: Path, report: str, damage: Damage, name: str
+        self, space: Space, tmp_path: Path, report: str, damage: Any, name: str
     ) -> None:
         spend(tmp_path, space)
         (entry,) = (tmp_path / "entries").glob("*.parquet")
         damage(entry)
         assert name.format(entry.name) in said_by(lambda: spend(tmp_path, space, 1)), report
 
-    def test_have_the_entries_of_all_parallel_runs_and_none_of_other_programs(
-        self, space: Space, tmp_path: Path
-    ) -> None:
+    def test_have_the_entries_of_parallel_runs_and_of_no_other_programs(self, space: Space, tmp_path: Path) -> None:
         """delta-io/delta#1830; apache/arrow#2027 and duckdb/duckdb#15916: what other programs leave is no entry."""
         each = spend(tmp_path, space)
         for name in (".DS_Store", ".x.parquet.crc"):
@@ -126,10 +123,6 @@ def test_a_worker_with_another_environment_is_told_how_to_get_ours() -> None:
     assert "numpy" in said_by(lambda: SameVersions(print, {"numpy": "0"})(SECRET))
 
 
-def of_terms(file: str) -> object:
-    return ListedTerms.of_bytes(Path(file).read_bytes(), file)
-
-
 def of_counts(file: str) -> object:
     return read_counts(file, Vocabulary.from_words(["the", "new_york", "NA", "nan"])).tolist()
 
@@ -156,7 +149,7 @@ def of_counts(file: str) -> object:
         ("facebookresearch/fastText#167", lambda file: read_vectors(file).words, "v.txt",
          "2 2 \na 1 2 \na\u200b 3 4 \n", ["a", "a\u200b"]),
         *(("toml-lang/toml-test#172", read, "x.txt", f"{SECRET} 1 2\n".encode(encoding), "UTF-16")
-          for read in (of_terms, read_words, read_vectors, toml.read) for encoding in ("utf-16", "utf-16-le")),
+          for read in (lambda file: ListedTerms.of_bytes(Path(file).read_bytes(), file), read_words, read_vectors, toml.read) for encoding in ("utf-16", "utf-16-le")),
         ("jdx/mise#12330", toml.read, "x.toml", '[corpus]\ninput = ["C:\\Users"]', "for each backslash"),
         ("MakazhanAlpamys/Soup#627", toml.read, "x.toml", "[budget]\nepsilonn = 5.0", "did you mean epsilon?"),
         ("pydantic/pydantic#13149", toml.read, "x.toml", '[text]\nunknown-words = "mask"', "unknown_words?"),
