@@ -143,17 +143,13 @@ class RingGeometric(Truncated):
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
         return table.gamma, np.uint64(table.far), table.bounds, table.guide, np.uint64(table.shift)
 
-    def ring_weights(self, epsilon: float) -> UInt64:
-        """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
+    def position_weights(self, position: int, epsilon: float) -> UInt64:
         table = self.table(epsilon)
         law = np.full(table.n, table.far, dtype=np.uint64)
         law[: table.gamma] = table.near
         if table.gamma > 1:
             law[-(table.gamma - 1) :] = table.near[:0:-1]
-        return law
-
-    def position_weights(self, position: int, epsilon: float) -> UInt64:
-        return np.roll(self.ring_weights(epsilon), position)
+        return np.roll(law, position)
 
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         table = self.table(epsilon)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
+from corpusveil.errors import ChangedError, DataError, WorkError
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Drops
 from corpusveil.ledger.units import documents_of
@@ -125,7 +125,7 @@ class ShardJob(Work[Shard]):
             # Inside the context: an error here leaves no output, since a file appears when its context ends.
             read = shard.file.digest()
             if self.seen is not None and self.seen.get(task.record_name) != read:
-                raise changed_during_run(task.url)
+                raise ChangedError(f"{task.url}: this input changed during the run; run the same command again.")
         return self._record(task, file.made(), counts, read, time.monotonic() - began, bad.places)
 
     def _types(self, shard: OpenShard, url: str) -> Sequence[pa.DataType]:
