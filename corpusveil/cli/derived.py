@@ -134,7 +134,9 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
         help = f"{help.partition(':')[0]}: a new folder or URL."  # of what others read
     if setting.choices is not None:
         help, metavar = f"{help} One of: {', '.join(setting.values)}.", metavar or "NAME"
-    if setting.choices is not None or setting.place == "mechanism.name":
+    elif setting.values:  # typer would refuse others, and suggest none
+        kind, metavar = str, metavar or f"<{'|'.join(setting.values)}>"
+    if setting.values or setting.place == "mechanism.name":
         more["autocompletion"] = _completion(setting)
     if not setting.is_needed and kind is not bool:
         kind = kind | None
