@@ -21,7 +21,7 @@ BAR_SECONDS, LINE_SECONDS = 0.5, 5.0
 _RESTS = 20
 """The time between two looks (there may be 100,000 records to read), in multiples of the last look's time."""
 ProgressStyle = Literal["auto", "bar", "lines", "none"]
-Look = Callable[[], tuple[float, int, str]]
+HowFar = Callable[[], tuple[float, int, str]]
 """Returns how much of a work is done, of how many, and perhaps a text."""
 
 _manner: ContextVar[ProgressStyle] = ContextVar("_manner", default="auto")
@@ -42,7 +42,7 @@ def reached(step: str, share: float | None = None) -> None:
 
 
 @contextlib.contextmanager
-def waiting(what: str, look: Look | None = None) -> Iterator[None]:
+def waiting(what: str, look: HowFar | None = None) -> Iterator[None]:
     """Show this work while it lasts; inside other work it is a step of that.
 
     Work that has a ``look`` is asked again and again how far it is, and its steps are not shown.
@@ -64,7 +64,7 @@ def waiting(what: str, look: Look | None = None) -> Iterator[None]:
     def show(step: str, share: float | None = None) -> None:
         bar.update(task, description=f"{what}: {step}", total=None if share is None else 1.0, completed=share or 0.0)
 
-    def ask(look: Look) -> None:
+    def ask(look: HowFar) -> None:
         with contextlib.suppress(CorpusveilError, OSError):  # a record is being replaced
             done, total, text = look()
             step = f"{int(done)} of {total}{text and ', '}{text}"
