@@ -178,18 +178,6 @@ class Run:
             )
 
 
-def privatize_corpus(
-    release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
-) -> Outcome:  # fmt: skip
-    """Privatize a corpus once; ``settings`` are fields of ``CorpusIn``, ``CorpusOut`` and ``Run``."""
-    given = {"name" if name == "corpus" else name: value for name, value in settings.items() if value is not None}
-    parts = [
-        {name: given.pop(name) for name in list(given) if name in kind.__dataclass_fields__}
-        for kind in (CorpusIn, CorpusOut)
-    ]
-    return Run(release, CorpusIn(inputs, **parts[0]), CorpusOut(output, **parts[1]), **given).privatize(engine)
-
-
 @dataclass(slots=True)
 class _Start:
     """One start of a run; ``job`` is completed on the way."""
