@@ -182,7 +182,7 @@ def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:
     counts = first.counts if other is None else np.asarray(other, np.int64)
     if counts is not None and (counts.shape != (len(first),) or counts.min() < 0):
         raise SettingError(
-            f"{counts.size} counts for {len(first)} words; give one for each word of the first embedding, none negative."
+            f"{counts.size} counts for {len(first)} words: give each word of the first embedding one, none negative."
         )
     return counts if counts is not None and counts.any() else None
 
