@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import ProgressOption, Terminal
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
 from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
@@ -82,10 +82,8 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
 def of_flow(flow: Flow) -> Callable[..., None]:
     """Return the command of a flow that has no file here: its settings, and how progress is shown."""
 
-    def run(settings: Settings, progress: ProgressOption = "auto") -> None:
-        from corpusveil.cli.progress import Terminal
-
-        flow.do(settings, Terminal(progress))
+    def run(settings: Settings, _progress: ProgressOption = "auto") -> None:
+        flow.do(settings, Terminal())
 
     run.__doc__ = flow.help
     return derived(flow.name)(run)

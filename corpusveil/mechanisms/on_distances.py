@@ -48,8 +48,8 @@ class OnDistances(OverVectors):
         return out
 
     def distribution(self, word: int, epsilon: float) -> Float64:
-        word, epsilon = self.check_id(word), check_epsilon(epsilon)
-        return self.rows(epsilon).row(word).astype(np.float64) / weights.TOTAL
+        law: Float64 = self.distributions(np.array([self.check_id(word)]), epsilon)[0]
+        return law
 
     def distributions(self, words: Integers, epsilon: float) -> Float64:
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL

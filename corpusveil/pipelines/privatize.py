@@ -49,7 +49,7 @@ def privatize(
     engine = plan.engine.make()
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
-    outcome = dataclasses.replace(plan.run, debug=debug, watch=watch.shards, begun=begun).privatize(engine)
+    outcome = dataclasses.replace(plan.run, debug=debug, begun=begun).privatize(engine)
     _describe(outcome, plan, watch)
     return outcome
 

@@ -87,17 +87,21 @@ def build_space(
         with waiting("learning how words are used"):
             ordered = [with_grammar(v, use, of_use) for v in restricted]
     if chosen.weight:
-        sources = [embedding.source for embedding in embeddings]
+
+        def weighted(several: Sequence[Float32]) -> list[tuple[Float32, float]]:
+            pairs = zip(several, embeddings, strict=True)
+            return [balanced(v, e.source, vocabulary.counts, chosen.weight) for v, e in pairs]
+
         try:
-            weighted = _balanced(words, sources, ordered, vocabulary.counts, chosen.weight)
+            longer = weighted(ordered)
             if not chosen.alone:
-                restricted = _balanced(words, sources, restricted, vocabulary.counts, chosen.weight)[0]
+                restricted = [v for v, _ in weighted(restricted)]
         except (SettingError, DataError):
             if not chosen.alone:
                 raise
             chosen = resolved(None, order, "all words have the same public count, or the same vector")
         else:
-            ordered, scales = weighted
+            ordered, scales = [v for v, _ in longer], [scale for _, scale in longer]
     orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
     named = [[words[start] for start in ids] for ids in starts]
     made = _made(embeddings, [*map(len, indices)], named, chosen.order)
@@ -120,14 +124,6 @@ def in_common(space: Space) -> str:
     sources = space.info["made"]["sources"]
     each = ", ".join(f"{source['words']:,} in {source['name']}" for source in sources)
     return "" if len(sources) < 2 else f"{len(space):,} words are in all {len(sources)} embeddings ({each})"
-
-
-def _balanced(
-    words: list[str], sources: Sequence[str], vectors: Sequence[Float32], counts: Int64 | None, weight: float
-) -> tuple[list[Float32], list[float]]:
-    """Return the balanced vectors of each embedding, and their scales."""
-    made = [balanced(Vectors(words, v, source), counts, weight) for v, source in zip(vectors, sources, strict=True)]
-    return [longer.vectors for longer, _ in made], [scale for _, scale in made]
 
 
 def _grammar(lists: int, neighbors: Neighbors | None, grammar: float | None) -> tuple[float, dict[str, Any]]:

@@ -32,10 +32,10 @@ def release(settings: Settings) -> None:
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --output evaluation
     """
-    from corpusveil.cli.progress import Terminal
+    from corpusveil.cli.options import Terminal
     from corpusveil_evaluate.report.beside_original import run
 
-    run(settings, Terminal("none"))
+    run(settings, Terminal())
 
 
 def readers(

@@ -109,7 +109,7 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsil
         table = ring_table(size, epsilon, gamma)
         mechanism = RingGeometric(small_space(size), gamma=gamma)
         law = [int(w) for w in mechanism.position_weights(0, epsilon)]
-        bounds = [int(b) for b in table.bounds]
+        bounds = [int(b) for b in table.by_distance.lower_bounds]
         halves = [(a + b) // 2 for a, b in itertools.pairwise(bounds[1:])]
         far = [bounds[-1] + k * table.far for k in range(size - 2 * gamma + 2)]
         edges = {d for b in (*bounds, *halves, *far) for d in (b - 1, b, b + 1)} | {k << 54 for k in range(1 << 10)}

@@ -33,7 +33,7 @@ from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joining_tasks, largest_first, plan, whole_shards
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
-from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.job import Progress, ShardJob
 from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.left_out import OVER, decided, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
@@ -92,9 +92,8 @@ class Run:
     """A release over a corpus: what is read and where it goes. An engine does it, and may be another one each time.
 
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
-    if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
-    called, with the first batch of rows, after arguments, folders, caps and these rows are checked, and before anything
-    is drawn.
+    if a cap would be exceeded. ``begun`` is called, with the first batch of rows, after arguments, folders, caps and
+    these rows are checked, and before anything is drawn.
     """
 
     release: AnyRelease
@@ -103,7 +102,6 @@ class Run:
     _: dataclasses.KW_ONLY
     debug: bool = False
     spending: Spending | None = None
-    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[Sequence[Batch]], Any] = lambda _: None
 
     def source(self, hidden: set[str] | None = None) -> tuple[Sequence[InputShard], CorpusIn]:
@@ -244,9 +242,8 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         run.begun(self.first)
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
-        what = "privatizing shards"
-        shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
-        run_tasks(job, left, self.engine, shown)
+        progress = Progress(job.records, left, run.release.counted)
+        run_tasks(job, left, self.engine, waiting("privatizing shards", progress.look))
         if split := joining_tasks(tasks):
             run_tasks(job, split, self.engine, waiting("joining pieces of shards"))
         # also left by a run that was split in another way, or by a worker that was killed at the end

@@ -65,15 +65,13 @@ def study(
         str | None,
         typer.Option(help="The Spark master. Default: that of spark-submit, or this machine.", metavar="URL"),
     ] = None,
-    progress: ProgressOption = "auto",
+    _progress: ProgressOption = "auto",
 ) -> None:
     """Repeat a published study, and compare its figures with the paper's.
 
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.settings.sections import EngineSettings
-    from corpusveil.waiting import choose
     from corpusveil_evaluate.studies.report import lines
     from corpusveil_evaluate.studies.run_study import lease_of, prepare_study, run_study
     from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
@@ -91,11 +89,9 @@ def study(
         raise SettingError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = EngineSettings(name=engine, workers=workers, master=master).make()
-    watch = Terminal(progress).stage
-    choose("none")  # a cell is a step of the study, and its own calls are not shown
     with lease_of(output, sources):
-        one = prepare_study(chosen, grid, sources, output, made, watch)
-        account, page = run_study(one, made, watch)
+        one = prepare_study(chosen, grid, sources, output, made)
+        account, page = run_study(one, made)
     for line in lines(account):
         print(line)
     print(f"\n{page}")
