@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, CorpusveilError, DataError, SettingError, UserError
@@ -17,6 +19,7 @@ from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
+from corpusveil.storage.values import unit_texts
 
 MOST_PLACES = 100
 """Of rows that a shard leaves out, their places in the records."""
@@ -122,12 +125,17 @@ def reading(task: ShardTask, columns: Columns, key: bytes = b"", bad: BadRows | 
 
 
 def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
-    """Return the rows of a task that lack what the run needs, ascending; they are read for that alone."""
-    if columns.needs is None:
+    """Return the rows of a task that have a text and no unit, ascending; they are read for that alone."""
+    if not columns.units:
         return []
-    asked = dataclasses.replace(columns, keep=columns.needs.columns, needs=None)
-    with reading(task, asked, bad=BadRows()) as shard:
-        lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
+    lacking: dict[int, BadRow] = {}
+    with reading(task, dataclasses.replace(columns, keep=columns.units, units=()), bad=BadRows()) as shard:
+        for batch in shard.batches:
+            lacking |= {bad.number: bad for bad in batch.bad}
+            for name, values in zip(columns.units, batch.kept, strict=True):
+                why = f"the unit {name} is no string or whole number; add it."
+                lacks = pc.and_(batch.texts.is_valid(), unit_texts(values).is_null())
+                lacking |= {batch.numbers[at]: BadRow(batch.numbers[at], why) for at in np.flatnonzero(lacks).tolist()}
     return [lacking[number] for number in sorted(lacking)]
 
 

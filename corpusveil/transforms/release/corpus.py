@@ -19,17 +19,16 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
 from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
+from corpusveil.storage.durable import run as run_work
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import BadRows, checked_columns, first_rows, first_types, names_of
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
-from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joining_tasks, largest_first, plan, whole_shards
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
@@ -112,9 +111,7 @@ class Run:
         shards = find_shards(self.reads.inputs, self.reads.root, hidden=hidden)
         columns = checked_columns(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "drop":
-            units = () if self.spending is None else self.spending.units
-            needed = tuple(unit for unit in units if unit.column is not None)
-            columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
+            columns = dataclasses.replace(columns, units=() if self.spending is None else self.spending.columns)
         name = name_of_corpus(self.reads.name, shards)
         return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
@@ -179,18 +176,6 @@ class Run:
                 f"{page_of(output)}: this file is where the page of this release would be, and is not of this run; "
                 "remove the file, or choose another output."
             )
-
-
-def privatize_corpus(
-    release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
-) -> Outcome:  # fmt: skip
-    """Privatize a corpus once; ``settings`` are fields of ``CorpusIn``, ``CorpusOut`` and ``Run``."""
-    given = {"name" if name == "corpus" else name: value for name, value in settings.items() if value is not None}
-    parts = [
-        {name: given.pop(name) for name in list(given) if name in kind.__dataclass_fields__}
-        for kind in (CorpusIn, CorpusOut)
-    ]
-    return Run(release, CorpusIn(inputs, **parts[0]), CorpusOut(output, **parts[1]), **given).privatize(engine)
 
 
 @dataclass(slots=True)
@@ -275,7 +260,8 @@ class _Start:
                     account=spending.accounting(run.release.account(columns.text)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
-                inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
+                seen = run_work(accounting, tasks, self.engine)
+                inputs = {task.record_name: record.input for task, record in zip(tasks, seen, strict=True)}
                 try:
                     entries = reserve(spending, accounting.account, map(accounting.noted, tasks))
                 except CapError as error:
