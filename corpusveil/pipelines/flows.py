@@ -41,8 +41,6 @@ class Flow:
     wanted: tuple[str, ...]
     artifact: str | None = None
     """The setting that names the artifact that it makes."""
-    call: str | None = None
-    """The function that returns a digest of all that decides the artifact, if the artifact does not record that."""
     command: str | None = None
     """Its command, if that has another name."""
 
@@ -116,7 +114,7 @@ FLOWS = (
         "corpusveil.pipelines.artifacts:space", """
         space: * path!=output vectors!""",
         wanted=("space.path", "space.vectors or embeddings.vectors"),
-        artifact="space.path", call="corpusveil.pipelines.artifacts:call_of_space"),
+        artifact="space.path"),
     Flow(
         "store", """Make a store of public pieces of text.
 
