@@ -141,11 +141,10 @@ def _import_modules(folders: tuple[str, ...]) -> None:
             importlib.import_module(f"{folder}.{module.name}")
 
 
-def declared(folder: Traversable, name: str, *, by_all: bool = False) -> dict[str, Any]:
-    """Return the value that each Python file of a folder assigns to ``name``, by module, sorted.
+def declared(folder: Traversable, name: str) -> dict[str, Any]:
+    """Return the value that a Python file of a folder assigns to ``name``, by module, sorted.
 
-    With ``by_all``, every file but ``__init__`` has to declare one. Raises UserError if one does not, or if a value is
-    not a literal on one line.
+    Raises UserError if a value is not a literal on one line.
     """
     assignment = re.compile(rf"^{name}(?:: [^=\n]+)? = (.+)$", re.MULTILINE)
     values: dict[str, Any] = {}
@@ -159,8 +158,6 @@ def declared(folder: Traversable, name: str, *, by_all: bool = False) -> dict[st
                 values[stem] = ast.literal_eval(declaration[1])
         except (SyntaxError, ValueError):
             raise PackageError(f"{file}: {name} has to be a literal on one line.") from None
-        if by_all and stem not in values:
-            raise PackageError(f"{file}: this file declares no {name}; add a line such as those of its neighbors.")
     return values
 
 

@@ -131,17 +131,16 @@ class RingGeometric(Truncated):
         return table.gamma, np.uint64(table.far), cells.lower_bounds, cells.guide, cells.shift
 
     def position_weights(self, position: int, epsilon: float) -> UInt64:
-        table = self.table(epsilon)
-        law = np.full(table.n, table.far, dtype=np.uint64)
-        law[: table.gamma] = table.near
-        if table.gamma > 1:
-            law[-(table.gamma - 1) :] = table.near[:0:-1]
-        return np.roll(law, position)
+        return self._weights(position, np.arange(len(self.space)), epsilon)
 
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
+        return self._weights(inputs, outputs, epsilon).astype(np.float64) / weights.TOTAL
+
+    def _weights(self, inputs: Integers | int, outputs: Integers, epsilon: float) -> UInt64:
+        """Return the integer weight of output positions for input positions; broadcast."""
         table = self.table(epsilon)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
-        law = np.append(table.near, np.uint64(table.far)).astype(np.float64) / weights.TOTAL
+        law = np.append(table.near, np.uint64(table.far))
         return np.asarray(law[np.minimum(np.minimum(gaps, table.n - gaps), table.gamma)])
 
     def apart(self, gaps: Float64, epsilon: float) -> Float64:

@@ -72,7 +72,8 @@ def build_space(
     if len(words) < 2:
         names = ", ".join(e.source for e in embeddings)
         raise DataError(
-            f"{names}: these have {len(words)} words in common, and a space needs at least two; use other embeddings."
+            f"{names}: these have {len(words)} of the requested words in common, and a space needs at least two; "
+            "give other embeddings or more words."
         )
     rows = [np.array([index[word] for word in words]) for index in indices]
     if not 0 <= lists <= len(words):
@@ -179,9 +180,9 @@ def _read_alike(embeddings: Sequence[Vectors], how: str) -> dict[str, str]:
 def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:
     """Return the counts to store, None if there are none (or if all are 0, which is the same)."""
     counts = first.counts if other is None else np.asarray(other, np.int64)
-    if counts is not None and counts.shape != (len(first),):
+    if counts is not None and (counts.shape != (len(first),) or counts.min() < 0):
         raise SettingError(
-            f"{len(counts)} counts for {len(first)} words; give a count for each word of the first embedding."
+            f"{counts.size} counts for {len(first)} words: give each word of the first embedding one, none negative."
         )
     return counts if counts is not None and counts.any() else None
 
@@ -196,9 +197,6 @@ def _rows(
         rows = rows_without(embedding.words, exclude) if exclude else range(len(embedding))
         words = ((embedding.words[row], row) for row in rows)
         allowed.append({word: row for word, row in words if kept is None or word in kept})
-        if len(allowed[-1]) < 2:
-            few = f"{embedding.source}: the embedding has {len(allowed[-1])} of the requested words"
-            raise DataError(f"{few}, and at least two are needed.")
     return allowed
 
 

@@ -38,12 +38,6 @@ class Vocabulary:
     counts: Int64 | None = None
 
     def __post_init__(self) -> None:
-        if self.counts is not None and self.counts.shape != (len(self),):
-            raise SettingError(
-                f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give a count for each word."
-            )
-        if self.counts is not None and len(self) and self.counts.min() < 0:
-            raise SettingError(f"The count of word {int(self.counts.argmin())} is negative; give counts of 0 or more.")
         for name in ("text", "offsets", "counts"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(array))
