@@ -35,14 +35,12 @@ from corpusveil.storage.durable import mark_of
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.parquet import opened
 from corpusveil.storage.reading import reading
-from corpusveil.storage.records import Record, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import keyed_digest, plan
 from corpusveil.text import languages
 from corpusveil.waiting import waiting
 
 SHOWN = 10
-NOTE = "_call.json"
 _COUNTED = ("document", "sentence", "word", "different word")
 MANY = 1_000_000
 """The number of words from which an exact order gives a warning."""
@@ -122,20 +120,10 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
     return made
 
 
-class Note(Record):
-    """``_call.json``, in the folder of a space: a digest of everything that decides it."""
-
-    call: str
-
-
 def space(settings: Settings, watch: Watch) -> Space:
     """Build the space of the given vectors, or of the embeddings in these settings."""
     chosen = needed(settings.space, "space")
     output, read = chosen.path, []
-    folder, note = Records(output, private=False), Note(call=_call_of_space(settings))
-    if is_artifact(output) and folder.read(NOTE, Note) == note:
-        watch.warn(f"{output}: already complete; nothing was done.")
-        return load_space(output)
     for url in _vectors_of(settings):
         with waiting(f"reading {url}"):
             read.append(read_vectors(url, chosen.language))
@@ -173,12 +161,11 @@ def space(settings: Settings, watch: Watch) -> Space:
         built = (built if chosen.teacher is None else _taught(built, chosen.teacher, lessons)).save(output)
         files.sweep(output)
         said.append(f"{len(built):,} words, {built.dimensions} dimensions, {several(len(built.lists), 'list')}")
-    folder.write(NOTE, note)
     _describe(built, watch)
     return built
 
 
-def _call_of_space(settings: Settings) -> str:
+def call_of_space(settings: Settings) -> str:
     """Return a digest of everything that decides the space of these settings."""
     chosen = needed(settings.space, "space")
     given = [*_vectors_of(settings), *filter(None, (chosen.counts, chosen.vocabulary, chosen.exclude))]

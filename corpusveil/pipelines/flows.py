@@ -41,6 +41,8 @@ class Flow:
     wanted: tuple[str, ...]
     artifact: str | None = None
     """The setting that names the artifact that it makes."""
+    call: str | None = None
+    """The function that returns a digest of all that decides the artifact, if the artifact does not record that."""
     command: str | None = None
     """Its command, if that has another name."""
 
@@ -114,7 +116,7 @@ FLOWS = (
         "corpusveil.pipelines.artifacts:space", """
         space: * path!=output vectors!""",
         wanted=("space.path", "space.vectors or embeddings.vectors"),
-        artifact="space.path"),
+        artifact="space.path", call="corpusveil.pipelines.artifacts:call_of_space"),
     Flow(
         "store", """Make a store of public pieces of text.
 
