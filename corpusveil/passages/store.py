@@ -23,7 +23,7 @@ from corpusveil.passages.encoder import BUILT_IN, MeanVectors, OtherVectors, enc
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
-from corpusveil.spaces.space import absolute, mapped
+from corpusveil.spaces.space import mapped
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
 from corpusveil.storage.failures import BROKEN_ARRAY
@@ -120,7 +120,7 @@ class Store:
 
         An existing copy of the same store is left unchanged. Raises UserError if another artifact is there.
         """
-        url = absolute(url)
+        url = files.absolute(files.as_text(url))
         if not is_artifact(url):
             described_as = {"kind": KIND, "version": VERSION, **self.write(url)}
             if complete(url, described_as, indent=1, ensure_ascii=False):
@@ -174,7 +174,7 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None, encoder:
     """
     given = files.as_text(url)
     named = given.startswith(SCHEME) or is_name(given)
-    address = absolute(located(f"{given}-store", "store") if named else given)
+    address = files.absolute(located(f"{given}-store", "store") if named else given)
     info = _read_info(address)
     made_of, name = info["space"], info["encoder"].partition("/")[0]
     if name not in (BUILT_IN, (encoder or "").partition("/")[0]):

@@ -120,8 +120,6 @@ class Key:
             raise MissingError(
                 f"{name}: there is no such key file; make a key with 'corpusveil key new {name}'."
             ) from None
-        except IsADirectoryError:
-            raise SettingError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
             raise SettingError(f"{name}: the key file could not be read ({error.strerror}).") from None
         key = cls(secret if secret == _TEST_SECRET else _check(secret, name, status.st_size))

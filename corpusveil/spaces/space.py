@@ -174,7 +174,7 @@ class Space:
         Raises:
             UserError: another artifact is there; a saved space is never overwritten.
         """
-        url = absolute(url)
+        url = files.absolute(files.as_text(url))
         if not is_artifact(url):
             for name, array in ((VECTORS, self.vectors), (LISTS, self.lists), (SENTENCES, self.sentences)):
                 if array is not None:
@@ -237,12 +237,6 @@ def content_digest(
     return sha.hexdigest()
 
 
-def absolute(url: str | os.PathLike[str]) -> str:
-    """Return ``url``, a local path made absolute, so that a process with another working folder finds it."""
-    url = files.as_text(url)
-    return str(files.resolve(url)[1]) if files.is_local(url) else url
-
-
 def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """Open the space at ``url``: any fsspec URL, or the name of an installed space, such as ``en``.
 
@@ -252,7 +246,7 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     >>> cv.load_space("en").word(0)
     'the'
     """
-    url = absolute(located(files.as_text(url), "space"))
+    url = files.absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)
     more = [name for name, key in ((RISK, "risk"), (SENTENCES, "sentences")) if info.get(key)]
     folder = home.local_folder(url, [VECTORS, LISTS, VOCABULARY, *more], info["digest"])
