@@ -139,13 +139,6 @@ def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
     return [lacking[number] for number in sorted(lacking)]
 
 
-def _without_id(batch: Batch, column: str | None) -> Iterator[BadRow]:
-    """Yield the rows whose id is null or empty."""
-    for number, identity in zip(batch.numbers, batch.ids or (), strict=False):
-        if identity is None or identity == "":
-            yield BadRow(number, f"the id column {column!r} is empty; give every row an id.")
-
-
 def _sound(
     batches: Iterator[Batch], task: ShardTask, column: str | None, aside: BadRows | None, lacking: Sequence[BadRow] = ()
 ) -> Iterator[Batch]:
@@ -156,8 +149,10 @@ def _sound(
     """
     try:
         for batch in batches:
-            numbers = set(batch.numbers)
-            if here := [*_without_id(batch, column), *(bad for bad in lacking if bad.number in numbers)]:
+            numbers, why = set(batch.numbers), f"the id column {column!r} is empty; give every row an id."
+            named = zip(batch.numbers, batch.ids or (), strict=False)
+            here = [BadRow(number, why) for number, identity in named if identity is None or identity == ""]
+            if here := [*here, *(bad for bad in lacking if bad.number in numbers)]:
                 batch.leave_out([bad.number for bad in here])
                 batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
             for bad in batch.bad:

@@ -310,12 +310,10 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
 
 def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
-    for part in ("", "data"):
-        files.sweep(files.join(job.writes.url, part))
     folder, _, page = page_of(job.writes.url).rpartition("/")
     files.sweep(folder, page)
-    for part in ("", "shards", "progress", "failed", "pieces"):
-        files.sweep(job.records.address(part))
+    for url in (job.writes.url, job.records.url):
+        files.sweep(url, below=True)
 
 
 def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
