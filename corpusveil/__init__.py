@@ -38,12 +38,7 @@ _PUBLIC = {
     "corpusveil.mechanisms.content": ("content_weights",),
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
-    "corpusveil.pipelines.python_calls": (
-        "plan",
-        "preview",
-        "privatize_corpus",
-        "release",
-    ),
+    "corpusveil.pipelines.python_calls": ("plan", "preview", "privatize_corpus", "release"),
     "corpusveil.sampling.keys": ("Key",),
     "corpusveil.spaces": ("Space", "load_space"),
     "corpusveil.spaces.build": ("build_space",),

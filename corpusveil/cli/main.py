@@ -194,7 +194,7 @@ def _failed(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
 
 
 def _is_no_number(error: Exception) -> SettingError | None:
-    """Return the error of an option that is not a number; typer says it in the words of its validator."""
+    """Return the error of an option that is no number or choice; typer says it in the words of its validator."""
     cause: Any = error.__cause__
     parameter = getattr(error, "param", None)
     if parameter is None or not hasattr(cause, "errors"):
@@ -203,7 +203,8 @@ def _is_no_number(error: Exception) -> SettingError | None:
     from corpusveil.pipelines.settings.faults import lower
 
     (fault, *_) = cause.errors()
-    return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {lower(fault['msg'])}.")
+    sentence = lower(fault["msg"].removeprefix("Value error, ").rstrip("."))
+    return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {sentence}.")
 
 
 def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:

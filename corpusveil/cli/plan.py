@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from corpusveil.cli.options import Terminal
 from corpusveil.errors import DataError, SettingError
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ def plan(
     """
     import dataclasses
 
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import foresee
     from corpusveil.pipelines.settings.sections import LedgerSettings
     from corpusveil.transforms.release.manifest import spends_of
@@ -47,8 +47,7 @@ def plan(
         ledger = document.settings.ledger or LedgerSettings(path=f"{document.settings.output.path}.ledger")
         settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
         document = dataclasses.replace(document, settings=settings)
-    watch = Terminal("none")
-    foresee(document.settings, watch)
+    foresee(document.settings, Terminal())
 
 
 def _read(file: str) -> Document:

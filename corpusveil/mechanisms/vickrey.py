@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float32, Float64, Int32
+from corpusveil.arrays import Float64, Int32
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
@@ -48,8 +48,10 @@ class TwoNearest:
         return search_of(self.space).several(points, 2)
 
     def chances(self: Any, points: Float64, near: Int32) -> Float64:
-        """Return the probability of the first candidate; float64 [T]."""
-        return first_chances(self.space.vectors, points, near, self.t)
+        """Return the probability of the first candidate, 1 at distance 0; float64 [T]."""
+        out = np.empty(len(points))
+        _chances(self.space.vectors, points, near, self.t, out)
+        return out
 
     def choose(self: Any, points: Float64, ids: Int32, draws: Draws) -> Int32:
         near = self.candidates(points, ids)
@@ -114,13 +116,6 @@ def _shares(mechanism: Any, epsilon: float) -> Float64:
     near = mechanism.candidates(points, words)
     first = mechanism.chances(points, near)
     return np.where(near[:, 0] == words, first, np.where(near[:, 1] == words, 1 - first, 0.0))
-
-
-def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> Float64:
-    """Return the probability of the first of two candidates, 1 at distance 0; int32 [T, 2] -> float64 [T]."""
-    out = np.empty(len(points))
-    _chances(vectors, points, near, t, out)
-    return out
 
 
 @njit()

@@ -14,12 +14,11 @@ from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import DataError, SettingError
 from corpusveil.spaces import vector_formats
-from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLOCK
 from corpusveil.storage import files
 from corpusveil.text import languages
 
-READERS: Mapping[str, Callable[[str], VectorTable]] = {
+READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     ".npz": vector_formats.read_npz,
     ".bin": vector_formats.read_binary,
 }
@@ -105,14 +104,11 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     """
     url = files.as_text(url)
     table = reader(url)(url)
-    name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
-    language = languages.agreed(language, table.language, url)
-    return Vectors(
-        table.words, table.vectors, name, table.counts, table.hyphens, language, where=url, first_row=table.first_row
-    )  # fmt: skip
+    table["language"] = languages.agreed(language, table.get("language"), url)
+    return Vectors(source=files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1], where=url, **table)
 
 
-def reader(url: str) -> Callable[[str], VectorTable]:
+def reader(url: str) -> Callable[[str], dict[str, Any]]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
     name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".kv", ".model")):

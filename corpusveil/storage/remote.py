@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import WorkError, changed_while_read
+from corpusveil.errors import WorkError
 from corpusveil.storage.failures import failing
 
 READ_BYTES = 8 << 20
@@ -60,7 +60,7 @@ class Reader(io.RawIOBase):
         with failing(self._url, "read"):
             now = self._fs.info(self._path)
         if any(now[name] != self._info[name] for name in _STAMPS if name in now and name in self._info):
-            raise changed_while_read(self._url)
+            raise WorkError(f"{self._url}: this file changed while it was read; run the same command again.")
 
     def readable(self) -> bool:
         return True

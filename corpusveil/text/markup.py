@@ -43,10 +43,11 @@ _CONSTRUCT = re.compile(
       | (?P<endless>!--|!\[CDATA\[)
       | [!?][^>]*+>
       | (?P<close>/?)(?P<name>[a-z][a-z0-9:_.-]*+)(?<!:)(?=[\s/>])
-        (?P<rest>(?:[^=>]++|=\s*+(?:"[^"]*+"|'[^']*+')?)*+)>
+        (?P<rest>(?:[^=>]++|=\s*+(?:"[^"]*+"|'[^']*+')|=(?!\s*+(?:"[^"]*+"|'[^']*+')))*)>
     )""",
     re.VERBOSE | re.DOTALL | re.ASCII | re.IGNORECASE,
 )
+"""Linear, since its alternatives are disjoint. No group is possessive: Python before 3.11.5 matches those wrongly."""
 _MAYBE = "[<&]"
 
 
@@ -65,7 +66,7 @@ def plain(text: str) -> str:
                 name = name.lower()
                 out.append("" if name in _TEXT_LEVEL else _BREAK)
                 if name in _WITHOUT_TEXT and not (closes or rest[-1:] == "/"):
-                    close = re.compile(rf"</{name}(?=[\s/>])[^>]*+>", re.ASCII | re.IGNORECASE).search(text, at)
+                    close = re.compile(rf"</{name}(?=[\s/>])[^>]*+>", re.ASCII | re.IGNORECASE).search(text, at, last)
                     at = len(text) if close is None else close.end()
             case "section":
                 out.append(construct["section"])

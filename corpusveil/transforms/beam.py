@@ -78,9 +78,7 @@ class PrivatizeDocuments(beam.PTransform):
         self._fields = (text, id)
         self._kept = Columns.of(text, None, keep)
         self._account = release.account(text)
-        self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
-        if unit is not None and ledger is None:
-            raise SettingError("unit: give a ledger that is about this unit.")
+        self._spending = require_ledger(ledger, unit, corpus)
         self._units: Sequence[str] = () if self._spending is None else self._spending.columns
 
     def expand(self, documents: Any) -> Any:

@@ -15,8 +15,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.storage.records import WARNING
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import fails, succeeds
+from tests.calls import fails, privatize_corpus, succeeds
 from tests.engines.corpora import Ground, release_files, write_large_corpus
 from tests.engines.processes import end_session, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference, data_of, everywhere

@@ -26,9 +26,8 @@ from corpusveil.storage import home
 from corpusveil.storage.corpus import MAY_DIFFER, WORDS, CorpusIn, CorpusOut
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
-from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.manifest import spends_of
-from tests.calls import Halting, fails, refused, succeeds
+from tests.calls import Halting, fails, privatize_corpus, refused, succeeds
 from tests.engines.corpora import (
     NAME_CANARY,
     TEST_KEY,
