@@ -39,7 +39,6 @@ MISSING = (
     "Evaluation is a package of its own: in a clone pip install . ./evaluate, and from an index pip install "
     "'corpusveil[evaluate]'."
 )
-MISSING_SPANS = "This recognizer is in a package of its own: pip install 'corpusveil[spans]'."
 OF_SPANS = ("names", "presidio", "rules")
 OF_EVALUATE: Mapping[str, tuple[str, ...]] = {
     "mechanism": (
@@ -114,7 +113,7 @@ class Registry(Generic[T]):
         if name in OF_EVALUATE.get(self.kind, ()):
             return PackageError(f"{name}: {MISSING}")
         if self.kind == "recognizer" and name in OF_SPANS:
-            return PackageError(f"{name}: {MISSING_SPANS}")
+            return PackageError(f"{name}: This recognizer is in a package of its own: pip install 'corpusveil[spans]'.")
         known = self.names()
         others = f"there are: {', '.join(known)}" if known else "install the package that has it"
         hint = nearest(name, known) or f"; {others}."

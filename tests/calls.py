@@ -17,6 +17,7 @@ from corpusveil.errors import CorpusveilError, WorkError
 from corpusveil.pipelines.settings.toml import value_of
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.storage.engine import Engine, Here
+from corpusveil.text.tokens import Tokens
 from corpusveil.transforms.release.corpus import Outcome, Run
 from corpusveil.transforms.release.keyed_release import AnyRelease
 
@@ -26,6 +27,11 @@ OF_CODE: dict[str, type[CorpusveilError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, CorpusveilError) and "code" in vars(kind)
 }
+
+
+def texts_of(tokens: Tokens, document: int = 0) -> list[str]:
+    """Return the tokens of a document."""
+    return [tokens.text(token) for token in range(tokens.offsets[document], tokens.offsets[document + 1])]
 
 
 @dataclass(frozen=True)

@@ -69,7 +69,13 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
         )
         sizes = (several(made[f"{what}s".replace(" ", "_")], what) for what in _COUNTED)
         said.append(", ".join(sizes))
+    _say_hidden(flow.input, watch)
     return made
+
+
+def _say_hidden(inputs: Sequence[str], watch: Watch) -> None:
+    find_shards(inputs, hidden=(hidden := set[str]()))
+    watch.hidden(hidden)
 
 
 def score(settings: Settings, watch: Watch) -> dict[str, Any]:
@@ -100,6 +106,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
             f"{several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
             f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}"
         )
+    _say_hidden(flow.input, watch)
     return made
 
 

@@ -48,7 +48,6 @@ _CONSTRUCT = re.compile(
     re.VERBOSE | re.DOTALL | re.ASCII | re.IGNORECASE,
 )
 """Linear, since its alternatives are disjoint. No group is possessive: Python before 3.11.5 matches those wrongly."""
-_MAYBE = "[<&]"
 
 
 def plain(text: str) -> str:
@@ -84,7 +83,7 @@ def _decoded(text: str) -> str:
 def plain_texts(texts: pa.Array) -> pa.Array:
     """Return strings [D] without their tags; nulls stay null."""
     texts = strings(texts)
-    if not pc.any(pc.match_substring_regex(texts, _MAYBE)).as_py():
+    if not pc.any(pc.match_substring_regex(texts, "[<&]")).as_py():
         return texts
     return pa.array([text if text is None else plain(text) for text in texts.to_pylist()], pa.large_string())
 

@@ -37,10 +37,11 @@ class EvaluateSettings(Section):
         path=True, metavar="PRIVATE", group="Files")
     path: str | None = key("The report: a new folder or URL.", None, path=True, metavar="URL", group="Files")
     collocations: str | None = key(
-        "The collocation table of the release. Default: none; in a file, the table of [text].", None, path=True,
+        "The collocation table of the release. Default: none. Default in a file: that of [text].", None, path=True,
         metavar="URL", group="Files", named=True)
     text: str | None = key(
-        "The column of the original that has the text. Default: text; in a file, corpus.text.", None, metavar="COLUMN")
+        "The column of the original that has the text. Default: text. Default in a file: corpus.text.", None,
+        metavar="COLUMN")
     private_text: str | None = key(
         "The column of the private files that has the text. Default: as in the original.", None, metavar="COLUMN")
     id: str | None = key("The column, of both, that identifies documents. Default: position.", None, metavar="COLUMN")
@@ -65,8 +66,8 @@ class EvaluateSettings(Section):
         "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
         "of the space, which flatter the mechanism.", None, path=True, metavar="FILE")
     separator: Separator | None = key(
-        "The separator of CSV cells, in the original and in the private files. Default: comma; in a file, "
-        "corpus.separator.", None)
+        "The separator of CSV cells, in the original and in the private files. Default: comma. Default in "
+        "a file: corpus.separator.", None)
     publishable: bool = key("Leave out all texts, and all figures that were counted in the originals.", default=False)
 
     def broken(self, value: Callable[[str], Any]) -> Iterator[tuple[str, str]]:
