@@ -23,7 +23,7 @@ Refuse = Callable[[Sequence[Any]], None]
 """Raises UserError if these entries leave no room for the planned spending."""
 
 
-class Store(Protocol):
+class EntryFiles(Protocol):
     """The operations of a run on a ledger's files."""
 
     def listed(self) -> Collection[str]: ...
@@ -34,7 +34,7 @@ class Store(Protocol):
     def remove(self, name: str) -> object: ...
 
 
-def enter(store: Store, planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> None:
+def enter(store: EntryFiles, planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> None:
     """Enter the spending of a run: entries by their digests.
 
     ``refuse`` is None for a run without caps, which never withdraws an entry. It is called again only if the second
@@ -89,7 +89,7 @@ def _marked(names: Collection[str]) -> set[str]:
     return {mark[1] for name in names if (mark := _MARK.fullmatch(name))}
 
 
-def _look(store: Store, seen: dict[str, Any], mine: Container[str]) -> list[Any]:
+def _look(store: EntryFiles, seen: dict[str, Any], mine: Container[str]) -> list[Any]:
     """Return all entries except ``mine``, and read those not ``seen``; entries withdrawn meanwhile are left out."""
     names = [name for name in entries_of(store.listed()) if name not in mine]
     for name in names:
