@@ -126,11 +126,8 @@ class Truncated(OnLists):
         OnLists.__post_init__(self)
         check_fraction("beta", self.beta)
         if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, self.largest_gamma(len(self.space)))
-
-    @abc.abstractmethod
-    def largest_gamma(self, n: int) -> int:
-        """Return the largest distance on a list of n words."""
+            n = len(self.space)
+            check_whole("gamma", self.gamma, 1, n // 2 if self.shape == "ring" else n - 1)
 
     def reach(self, epsilon: float) -> int:
         return int(self.table(epsilon).gamma) - 1

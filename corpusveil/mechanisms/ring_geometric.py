@@ -119,9 +119,6 @@ class RingGeometric(Truncated):
     shape: ClassVar[str] = "ring"
     loop: ClassVar[Callable[..., None]] = staticmethod(_displace)
 
-    def largest_gamma(self, n: int) -> int:
-        return n // 2
-
     def table(self, epsilon: float) -> RingTable:
         epsilon, n = weights.check_epsilon(epsilon), len(self.space)
         return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta, n // 2))

@@ -43,12 +43,11 @@ _CONSTRUCT = re.compile(
       | (?P<endless>!--|!\[CDATA\[)
       | [!?][^>]*+>
       | (?P<close>/?)(?P<name>[a-z][a-z0-9:_.-]*+)(?<!:)(?=[\s/>])
-        (?P<rest>(?:[^=>]++|=\s*+(?:"[^"]*+"|'[^']*+')|=(?!\s*+(?:"[^"]*+"|'[^']*+')))*)>
+        (?P<rest>[^=>]*+(?:=(?:\s*+(?:"[^"]*+"|'[^']*+')|(?!\s*+(?:"[^"]*+"|'[^']*+')))[^=>]*+)*)>
     )""",
     re.VERBOSE | re.DOTALL | re.ASCII | re.IGNORECASE,
 )
 """Linear, since its alternatives are disjoint. No group is possessive: Python before 3.11.5 matches those wrongly."""
-_MAYBE = "[<&]"
 
 
 def plain(text: str) -> str:
@@ -84,7 +83,7 @@ def _decoded(text: str) -> str:
 def plain_texts(texts: pa.Array) -> pa.Array:
     """Return strings [D] without their tags; nulls stay null."""
     texts = strings(texts)
-    if not pc.any(pc.match_substring_regex(texts, _MAYBE)).as_py():
+    if not pc.any(pc.match_substring_regex(texts, "[<&]")).as_py():
         return texts
     return pa.array([text if text is None else plain(text) for text in texts.to_pylist()], pa.large_string())
 
