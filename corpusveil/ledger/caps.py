@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -125,11 +124,6 @@ def _check_name(what: str, name: str) -> None:
         raise SettingError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
-def work_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a local folder for entries and spilled rows, in ``TMPDIR``, to be used as a context."""
-    return tempfile.TemporaryDirectory(prefix="corpusveil-ledger-")
-
-
 def reserve(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
     """Enter the spending of documents, and return the digests of the entries; then they may be drawn.
 
@@ -143,7 +137,7 @@ def reserve(spending: Spending, account: Account, tables: Iterable[pa.Table]) ->
             "every worker to the same ledger."
         )
     ledger.check(spending.units, begin=True)
-    with work_folder() as folder, connected(folder) as connection:
+    with connected() as (folder, connection):
         rows, given = f"{folder}/rows.parquet", 0
         with pq.ParquetWriter(rows, schema(account.units), compression="zstd") as writer:
             for given, table in enumerate(tables, 1):  # noqa: B007 - how many there were

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -47,21 +48,23 @@ class ReleaseLine:
 
 
 @contextlib.contextmanager
-def connected(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open DuckDB, which spills into a local folder beyond ``MEMORY``. It never asks a network."""
+def connected() -> Iterator[tuple[str, duckdb.DuckDBPyConnection]]:
+    """Make a local folder in ``TMPDIR``, and open DuckDB, which spills there beyond ``MEMORY``. It asks no network."""
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
-        "temp_directory": os.path.join(folder, "spill"), "preserve_insertion_order": False,
+        "preserve_insertion_order": False,
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
-    with duckdb.connect(":memory:", config=config) as connection:
+    folders = tempfile.TemporaryDirectory(prefix="corpusveil-ledger-")
+    with folders as folder, duckdb.connect(":memory:", config=config) as connection:
+        connection.execute(f"SET temp_directory = {_quoted(os.path.join(folder, 'spill'))}")
         # In a notebook without ipywidgets DuckDB has turned the bar off itself, and refuses to be told so again.
         with contextlib.suppress(duckdb.InvalidInputException):
             connection.execute("SET enable_progress_bar = false")
         connection.execute(f"SET memory_limit = {_quoted(MEMORY)}")
         try:
-            yield connection
+            yield folder, connection
         except duckdb.OutOfMemoryException:
             raise DataError(
                 f"{folder}: a question to the ledger needs more room here, for what exceeds {MEMORY} of memory; make "

@@ -25,7 +25,7 @@ from corpusveil.errors import (
     either,
     of_other_type,
 )
-from corpusveil.ledger.caps import Spending, work_folder
+from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.entries import About, Entry, EntryStore
 from corpusveil.ledger.questions import Books, ReleaseLine, connected
 from corpusveil.ledger.units import CONTENT, Unit, fingerprints, units_of
@@ -119,7 +119,7 @@ class Ledger:
     @contextlib.contextmanager
     def _books(self) -> Iterator[tuple[EntryStore, Books, list[Entry]]]:
         store = EntryStore.existing(self.url)
-        with work_folder() as folder, connected(folder) as connection:
+        with connected() as (folder, connection):
             entries = list(store.entries(folder))
             yield store, Books(connection, entries), entries
 

@@ -125,7 +125,13 @@ def writing(fs: Any, path: str, url: str) -> Iterator[IO[bytes]]:
                     folder, name = posixpath.split(path)
                     fs.makedirs(folder, exist_ok=True)
                     where = posixpath.join(folder, f".{name}.{uuid.uuid4().hex}.part")
-                _send(fs, file, written, where)
+                if written <= PART_BYTES:
+                    fs.pipe_file(where, file.read())
+                else:
+                    file.flush()
+                    # S3's client would hold ten parts of 50 MiB in memory.
+                    options = {"chunksize": PART_BYTES, "max_concurrency": 1} if "s3" in protocols(fs) else {}
+                    fs.put_file(f"/dev/fd/{file.fileno()}", where, **options)
                 size = int(fs.info(where)["size"])
     except OSError as error:
         raise WorkError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
@@ -136,13 +142,3 @@ def writing(fs: Any, path: str, url: str) -> Iterator[IO[bytes]]:
     if where != path:
         with failing(url, "written"):
             fs.mv(where, path)
-
-
-def _send(fs: Any, file: Any, size: int, path: str) -> None:
-    if size <= PART_BYTES:
-        fs.pipe_file(path, file.read())
-        return
-    file.flush()
-    # S3's client would hold ten parts of 50 MiB in memory.
-    options = {"chunksize": PART_BYTES, "max_concurrency": 1} if "s3" in protocols(fs) else {}
-    fs.put_file(f"/dev/fd/{file.fileno()}", path, **options)

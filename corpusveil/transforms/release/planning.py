@@ -22,7 +22,7 @@ from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, MissingError
 from corpusveil.ledger.account import Account, AccountPass
-from corpusveil.ledger.caps import Spending, refuse_over, work_folder
+from corpusveil.ledger.caps import Spending, refuse_over
 from corpusveil.ledger.entries import SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
@@ -185,7 +185,7 @@ def _decided(
 ) -> tuple[str | None, float | None, tuple[float, ...]]:
     """Return why the sample would be refused, the most that a unit has spent, and what units would have spent."""
     refused, totals = None, list[int]()
-    with work_folder() as folder, connected(folder) as connection:
+    with connected() as (folder, connection):
         before = []
         if files.exists(files.join(spending.ledger, SECRET)):
             before = list(EntryStore.open(spending.ledger, spending.units).entries(folder))
