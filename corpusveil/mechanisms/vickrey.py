@@ -59,18 +59,11 @@ class TwoNearest:
         chosen = second < self.chances(points, near)
         return np.asarray(np.where(chosen, near[:, 0], near[:, 1]))
 
-    def retention(self: Any, epsilon: float) -> float:
-        """Return an estimate of the mean probability that a word stays unchanged, from 1,024 words."""
-        shares = _shares(self, check_epsilon(epsilon))
-        return float(self.mixed(shares.mean()) if self.floored else shares.mean())
+    # Even on a line, where ``cmp`` has one, the choice between two words has no closed form.
+    distribution, retention, retention_error = OnVectors.distribution, OnVectors.retention, OnVectors.retention_error
 
-    def retention_error(self: Any, epsilon: float) -> float:
-        """Return the standard error of ``retention``."""
-        return float(_shares(self, check_epsilon(epsilon)).std() / math.sqrt(RAYS))
-
-    def distribution(self: Any, word: int, epsilon: float) -> Float64:
-        """Raise NoClosedForm: even on a line, the choice between two words has no closed form."""
-        return OnVectors.distribution(self, word, epsilon)
+    def _returns(self: Any, epsilon: float) -> Float64:
+        return _shares(self, check_epsilon(epsilon))
 
 
 @register

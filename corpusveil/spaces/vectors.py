@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
 from typing import Any
@@ -23,6 +24,8 @@ READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     ".bin": vector_formats.read_binary,
 }
 """Reader by suffix (``.gz`` and ``.zst`` aside); a folder is a vectors artifact, everything else is text."""
+_NO_WORD = re.compile(r"\A\Z|[\s\0\ud800-\udfff]")
+"""Nothing, any white space of Unicode, a zero, or half of a character."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,14 +151,9 @@ def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row:
 def _check_words(words: list[str], where: str, first_row: int) -> None:
     seen: dict[str, int] = {}
     for row, word in enumerate(words, first_row):
-        if word.split() != [word] or "\0" in word:  # any white space of Unicode
+        if _NO_WORD.search(word):
             raise DataError(
-                f"{where}, row {row}: the word {'contains a blank' if word else 'is empty'}; correct or delete it."
+                f"{where}, row {row}: the word is empty, has a blank or is not valid Unicode; correct or delete it."
             )
         if (earlier := seen.setdefault(word, row)) != row:
             raise DataError(f"{where}, row {row}: this word is also in row {earlier}; delete either row.")
-    try:
-        "".join(words).encode("utf-8")
-    except UnicodeEncodeError:
-        row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
-        raise DataError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None
