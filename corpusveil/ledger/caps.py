@@ -26,12 +26,8 @@ from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
+from corpusveil.storage.remote import protocols
 from corpusveil.storage.rows import Columns
-
-
-def parts_of(cap: float) -> int:
-    """Return a cap in parts of 1e-9, below the reading that nothing bounds."""
-    return int(min(Decimal(repr(float(cap))) * SCALE, Decimal(INFINITE - 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,7 @@ class Spending:
     over_cap: OverCap = "refuse"
 
     def __post_init__(self) -> None:
-        if self.ledger and not files.persists(self.ledger):
+        if self.ledger and "memory" in protocols(files.resolve(self.ledger)[0]):
             raise AddressError(
                 f"{self.ledger}: nothing persists here, and a ledger has to; choose a folder or a store."
             )
@@ -172,7 +168,7 @@ def refuse_over(spending: Spending, books: Books, unit: str) -> None:
     """Raise CapError if a unit with planned noise would have spent more than the cap; ``unit`` is the units' name."""
     if spending.cap is None or math.isinf(spending.cap):
         return
-    cap = parts_of(spending.cap)
+    cap = int(min(Decimal(repr(float(spending.cap))) * SCALE, Decimal(INFINITE - 1)))  # below what nothing bounds
     most = books.most(cap)
     if most is None or most.nats <= cap:
         return

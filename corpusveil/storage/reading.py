@@ -162,6 +162,8 @@ def _sound(
                 aside.add(bad, sentence)
             yield batch
     except UserError:
-        with files.open_read(task.url) as file:
-            compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
+        if codec := compression.codec_of(formats.form_of(task.url)):
+            with files.open_read(task.url) as file:
+                for _ in compression.chunks(file, task.url, codec):
+                    pass
         raise
