@@ -56,7 +56,7 @@ _PUBLIC = {
     "corpusveil.passages.passage_exchange": ("PassageExchange",),
     "corpusveil.transforms.release.verification": ("Verification", "verify"),
     "corpusveil.transforms.columns": ("expr", "register_sql"),
-    "corpusveil.transforms.table": ("masker", "privatize"),
+    "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
 }
 """Public names and their modules, which are imported when a name is first used.
 
