@@ -169,17 +169,18 @@ def refuse_over(spending: Spending, books: Books, unit: str) -> None:
     if spending.cap is None or math.isinf(spending.cap):
         return
     cap = int(min(Decimal(repr(float(spending.cap))) * SCALE, Decimal(INFINITE - 1)))  # below what nothing bounds
-    most = books.most(cap)
-    if most is None or most.nats <= cap:
+    nats, most = books.most()
+    if most is None or nats <= cap:
         return
+    over = books.over(cap)
     who, several_of = ("one text", "texts") if unit == CONTENT else (f"one value of {unit}", f"values of {unit}")
-    many = f" {most.over:,} {several_of} exceed the cap." if most.over > 1 else ""
+    many = f" {len(over):,} {several_of} exceed the cap." if len(over) > 1 else ""
     error = CapError(
-        f"cap {in_full(spending.cap)}: {who} would have spent {figure(as_float(most.nats))} nats of plain LDP, "
-        f"{figure(as_float(books.spent_by(most.unit)))} of them before this run.{many} Nothing was drawn or entered; "
+        f"cap {in_full(spending.cap)}: {who} would have spent {figure(as_float(nats))} nats of plain LDP, "
+        f"{figure(as_float(books.spent_by(most)))} of them before this run.{many} Nothing was drawn or entered; "
         "raise the cap, lower epsilon, or leave documents out."
     )
-    error.over = books.over(cap)
+    error.over = over
     raise error
 
 

@@ -26,15 +26,6 @@ _LARGEST = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
-    """The unit that has spent most: how much, in parts of 1e-9. ``over`` is the number of units above the cap."""
-
-    nats: int
-    unit: uuid.UUID
-    over: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseLine:
     """The spending of one release: its documents, their tokens, and their nats in parts of 1e-9.
 
@@ -107,13 +98,13 @@ class Books:
             once = f"SELECT unit, max(nats) AS nats FROM {_read([entry.path for entry in every])} {only}"
             self._sums = f"(SELECT unit, sum(nats) AS nats FROM ({once} GROUP BY unit, noise) GROUP BY unit)"
 
-    def most(self, cap: int) -> Most | None:
-        """Return the unit that has spent most, and how many exceed a cap, in parts of 1e-9; None without any unit."""
+    def most(self) -> tuple[int, uuid.UUID | None]:
+        """Return the most that a unit has spent, in parts of 1e-9, and the unit; 0 and None without any unit."""
         if not self._sums:
-            return None
-        what = f"max(nats), arg_max(unit, (nats, unit)), count(*) FILTER (nats > {cap}::HUGEINT)"
-        nats, unit, over = self._db.execute(f"SELECT {what} FROM {self._sums}").fetchall()[0]
-        return None if unit is None else Most(int(nats), unit, over)
+            return 0, None
+        what = "coalesce(max(nats), 0), arg_max(unit, (nats, unit))"
+        nats, unit = self._db.execute(f"SELECT {what} FROM {self._sums}").fetchall()[0]
+        return int(nats), unit
 
     def over(self, cap: int) -> frozenset[uuid.UUID]:
         rows = self._db.execute(f"SELECT unit FROM {self._sums} WHERE nats > {cap}::HUGEINT").fetchall()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.budget.accounting import INFINITE, SCALE, as_float
+from corpusveil.budget.accounting import SCALE, as_float
 from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, MissingError
 from corpusveil.ledger.account import Account, AccountPass
@@ -195,6 +195,6 @@ def _decided(
                 refused = str(error)
         totals.sort()
         places = [min(len(totals) - 1, int(share * len(totals))) for share in QUANTILES if totals]
-        most = Books(connection, before).most(INFINITE)
-        spent = None if most is None else as_float(most.nats)
+        most, unit_of_most = Books(connection, before).most()
+        spent = None if unit_of_most is None else as_float(most)
         return refused, spent, tuple(as_float(totals[place]) for place in places)
