@@ -14,7 +14,6 @@ GONE: Mapping[str, str] = {
     "spans.columns": "write the values of the columns into a file of terms, and name it as {spans.find}",
     "text.numbers = surrogate": "choose resample or mask",
     "output.duplicates = drop": "leave copies out before, as by DuckDB's SELECT DISTINCT ON (text)",
-    "plan --duplicates": "DuckDB counts them: SELECT count(*) - count(DISTINCT text)",
     "train --trainer": "gensim trains, on one machine",
     "embeddings.trainer": "gensim trains, on one machine",
     "budget.model": "the space has a table of what readers recover; 'corpusveil evaluate risk' makes one",
