@@ -7,12 +7,13 @@
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import bench, compare, ledger, names, startup, units
+from benchmarks import bench, compare, labels, ledger, names, startup, units
 from benchmarks.report import Skipped, Table, machine
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], list[Table]]] = {
     "startup": startup.run,
     "ledger": ledger.run,
+    "labels": labels.run,
     "names": names.run,
     "units": units.run,
 }

@@ -16,8 +16,7 @@ import numpy as np
 import orjson
 
 import corpusveil as cv
-from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.corpus import privatize_corpus
+from corpusveil.pipelines.python_calls import privatize_corpus
 
 ROOT = Path(__file__).resolve().parents[1]
 VECTORS = "embeddings/minilm-words-300d.npz"
@@ -101,7 +100,7 @@ def shard_in(suffix: str) -> str:
     """Return the first shard's documents in this form, from a release that hardly changes a word."""
     folder = work() / "forms" / suffix.strip(".")
     if not (folder / "manifest.json").exists():
-        privatize_corpus(release(space(), epsilon=30.0), [shards()[0]], str(folder), Local(), format=suffix[1:])
+        privatize_corpus(shards()[0], folder, release(space(), epsilon=30.0), format=suffix[1:])
     return str(next((folder / "data").glob("part-*")))
 
 

@@ -24,8 +24,8 @@ import corpusveil as cv
 from benchmarks import baselines, inputs
 from corpusveil.collocations.count import CountOptions, count_corpus
 from corpusveil.jobs.local import Local
+from corpusveil.pipelines.python_calls import privatize_corpus
 from corpusveil.sampling.draws import DrawKey, Draws
-from corpusveil.transforms.release.corpus import privatize_corpus
 
 THREADS = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 PASSAGE_EPSILON = 14.0
@@ -88,10 +88,10 @@ def privatize(
     """Prepare the whole job: machine code, tables and word list are loaded by a few documents."""
     release = inputs.release(at, mechanism=mechanism)
     with tempfile.TemporaryDirectory(dir=inputs.work()) as folder:
-        privatize_corpus(release, [warm_shard(folder)], f"{folder}/out", Local(1))
+        privatize_corpus(warm_shard(folder), f"{folder}/out", release)
 
     def run(folder: str) -> dict[str, Any]:
-        privatize_corpus(release, shards, f"{folder}/out", Local(workers))
+        privatize_corpus(shards, f"{folder}/out", release, Local(workers))
         return {}
 
     return run

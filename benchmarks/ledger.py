@@ -26,7 +26,7 @@ from benchmarks import inputs
 from benchmarks.report import Table
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import schema
-from corpusveil.ledger.caps import Spending, refuse_over, work_folder
+from corpusveil.ledger.caps import Spending, refuse_over
 from corpusveil.ledger.entries import VERSION, Entry, EntryStore, about_of, digest_of
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.summary import Ledger
@@ -76,7 +76,7 @@ def prepare(folder: str, documents: str) -> None:
     for seed, release in enumerate(("before", "planned")):
         notes = _notes(folder, release, int(documents), seed)
         if release == "before":
-            with connected(folder) as connection:
+            with connected() as (_, connection):
                 entry = write_entry(connection, notes, 0, about(release), f"{folder}/before.parquet")
             store.enter({digest_of(entry.path, store.secret): entry.path}, None, folder)
 
@@ -130,7 +130,7 @@ def measure(folder: str, name: str) -> dict[str, Any]:
     store = EntryStore.open(spending.ledger, UNITS)
     if name == SHOWN:
         return measured(lambda: Ledger(spending.ledger).spent())
-    with work_folder() as place, connected(place) as connection:
+    with connected() as (place, connection):
         if name == ENTRY:
 
             def make() -> None:

@@ -38,12 +38,7 @@ _PUBLIC = {
     "corpusveil.mechanisms.content": ("content_weights",),
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),
-    "corpusveil.pipelines.python_calls": (
-        "plan",
-        "preview",
-        "privatize_corpus",
-        "release",
-    ),
+    "corpusveil.pipelines.python_calls": ("plan", "preview", "privatize_corpus", "release"),
     "corpusveil.sampling.keys": ("Key",),
     "corpusveil.spaces": ("Space", "load_space"),
     "corpusveil.spaces.build": ("build_space",),
@@ -61,7 +56,7 @@ _PUBLIC = {
     "corpusveil.passages.passage_exchange": ("PassageExchange",),
     "corpusveil.transforms.release.verification": ("Verification", "verify"),
     "corpusveil.transforms.columns": ("expr", "register_sql"),
-    "corpusveil.transforms.table": ("masker", "privatize"),
+    "corpusveil.transforms.table": ("masker", "privatize", "privatize_table"),
 }
 """Public names and their modules, which are imported when a name is first used.
 

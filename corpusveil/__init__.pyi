@@ -63,6 +63,7 @@ from corpusveil.transforms.release.verification import Verification as Verificat
 from corpusveil.transforms.release.verification import verify as verify
 from corpusveil.transforms.table import masker as masker
 from corpusveil.transforms.table import privatize as privatize
+from corpusveil.transforms.table import privatize_table as privatize_table
 from corpusveil_evaluate.attacks.held_out import HeldOutAudit as HeldOutAudit
 from corpusveil_evaluate.attacks.held_out import LawFit as LawFit
 from corpusveil_evaluate.attacks.held_out import audit_fit as audit_fit
@@ -145,6 +146,7 @@ __all__ = [
     "preview",
     "privatize",
     "privatize_corpus",
+    "privatize_table",
     "read_vectors",
     "reader_ladder",
     "register_sql",

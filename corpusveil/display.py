@@ -47,17 +47,13 @@ class Card:
         for name, value in self.fields:
             paragraphs = [
                 line
-                for paragraph in _paragraphs(value)
+                for paragraph in ([value] if isinstance(value, str) else value)
                 for line in textwrap.wrap(paragraph, WIDTH - width, break_long_words=False, break_on_hyphens=False)
             ]
             heads = itertools.chain([name], itertools.repeat(""))
             lines += [f"  {head:{width}}{line}" for head, line in zip(heads, paragraphs or ["none"], strict=False)]
         lines += [line for table in self.tables if table.rows for line in table.lines()]
         return "\n".join(lines)
-
-
-def _paragraphs(value: str | Sequence[str]) -> Sequence[str]:
-    return [value] if isinstance(value, str) else value
 
 
 class Shown(abc.ABC):
@@ -84,10 +80,7 @@ def round_up(bound: float, digits: int) -> float:
 
 def rounded_up(bound: float | None) -> str:
     """Write a bound with four digits, rounded up, so that "at most" stays true."""
-    if bound is None:
-        return "unbounded"
-    context = decimal.Context(prec=4, rounding=decimal.ROUND_CEILING)
-    return f"{context.create_decimal(repr(bound)):g}"
+    return "unbounded" if bound is None else f"{round_up(bound, 4):g}"
 
 
 def figure(spent: float) -> str:

@@ -177,10 +177,6 @@ def existing(name: object, columns: Iterable[object]) -> str:
     return listing + (nearest(name, names if named else ()) or ".")
 
 
-def no_column(name: object, columns: Iterable[object]) -> DataError:
-    return DataError(f"{name}: there is no such column{existing(name, columns)}")
-
-
 def column_twice(name: object) -> DataError:
     return DataError(f"{name}: there are several columns of this name; rename them first.")
 
@@ -209,24 +205,12 @@ def missing_parts(counts: str, there: int, parts: int) -> MissingError:
     return MissingError(f"{counts}: {there} of {parts} parts are here; copy all counts again.")
 
 
-def same_id_twice(place: str, column: object) -> DataError:
-    return DataError(f"{place}: two documents have the same {column}; name a column that identifies them.")
-
-
 def unreadable(file: str, error: OSError) -> AddressError:
     return AddressError(f"{file}: this file could not be read ({error.strerror}).")
 
 
 def not_writable(folder: str) -> AddressError:
     return AddressError(f"{folder}: there is no permission to write here.")
-
-
-def changed_during_run(url: object) -> ChangedError:
-    return ChangedError(f"{url}: this input changed during the run; run the same command again.")
-
-
-def changed_while_read(url: object) -> WorkError:
-    return WorkError(f"{url}: this file changed while it was read; run the same command again.")
 
 
 class NoClosedForm(CorpusveilError, code="no-closed-form"):

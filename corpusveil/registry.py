@@ -39,7 +39,6 @@ MISSING = (
     "Evaluation is a package of its own: in a clone pip install . ./evaluate, and from an index pip install "
     "'corpusveil[evaluate]'."
 )
-MISSING_SPANS = "This recognizer is in a package of its own: pip install 'corpusveil[spans]'."
 OF_SPANS = ("names", "presidio", "rules")
 OF_EVALUATE: Mapping[str, tuple[str, ...]] = {
     "mechanism": (
@@ -114,7 +113,7 @@ class Registry(Generic[T]):
         if name in OF_EVALUATE.get(self.kind, ()):
             return PackageError(f"{name}: {MISSING}")
         if self.kind == "recognizer" and name in OF_SPANS:
-            return PackageError(f"{name}: {MISSING_SPANS}")
+            return PackageError(f"{name}: This recognizer is in a package of its own: pip install 'corpusveil[spans]'.")
         known = self.names()
         others = f"there are: {', '.join(known)}" if known else "install the package that has it"
         hint = nearest(name, known) or f"; {others}."
@@ -141,11 +140,10 @@ def _import_modules(folders: tuple[str, ...]) -> None:
             importlib.import_module(f"{folder}.{module.name}")
 
 
-def declared(folder: Traversable, name: str, *, by_all: bool = False) -> dict[str, Any]:
-    """Return the value that each Python file of a folder assigns to ``name``, by module, sorted.
+def declared(folder: Traversable, name: str) -> dict[str, Any]:
+    """Return the value that a Python file of a folder assigns to ``name``, by module, sorted.
 
-    With ``by_all``, every file but ``__init__`` has to declare one. Raises UserError if one does not, or if a value is
-    not a literal on one line.
+    Raises UserError if a value is not a literal on one line.
     """
     assignment = re.compile(rf"^{name}(?:: [^=\n]+)? = (.+)$", re.MULTILINE)
     values: dict[str, Any] = {}
@@ -159,8 +157,6 @@ def declared(folder: Traversable, name: str, *, by_all: bool = False) -> dict[st
                 values[stem] = ast.literal_eval(declaration[1])
         except (SyntaxError, ValueError):
             raise PackageError(f"{file}: {name} has to be a literal on one line.") from None
-        if by_all and stem not in values:
-            raise PackageError(f"{file}: this file declares no {name}; add a line such as those of its neighbors.")
     return values
 
 

@@ -12,60 +12,80 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from typing import Any, Literal
+from typing import Literal
+
+from corpusveil.errors import CorpusveilError
 
 PATIENCE = 2.0
-LINE_SECONDS = 5.0
+BAR_SECONDS, LINE_SECONDS = 0.5, 5.0
 _RESTS = 20
 """The time between two looks (there may be 100,000 records to read), in multiples of the last look's time."""
 ProgressStyle = Literal["auto", "bar", "lines", "none"]
+HowFar = Callable[[], tuple[float, int, str]]
+"""Returns how much of a work is done, of how many, and perhaps a text."""
 
 _manner: ContextVar[ProgressStyle] = ContextVar("_manner", default="auto")
-_shown: ContextVar[tuple[Any, Any, str] | None] = ContextVar("_shown", default=None)
-"""The bar of the current work, its task, and what it is."""
-
-
-def resolved_style(manner: ProgressStyle) -> ProgressStyle:
-    """Return the manner of a command: ``auto`` is a bar on a terminal, and lines elsewhere."""
-    return manner if manner != "auto" else "bar" if sys.stderr.isatty() else "lines"
+_step: ContextVar[Callable[[str, float | None], None] | None] = ContextVar("_step", default=None)
+"""What shows a step of the current work."""
 
 
 def choose(manner: ProgressStyle) -> ProgressStyle:
-    """Let all work of this command be shown in a manner, which is returned."""
-    _manner.set(resolved_style(manner))
+    """Let all work of this command be shown in a manner, which is returned; ``auto`` is lines but on a terminal."""
+    _manner.set(manner if manner != "auto" else "bar" if sys.stderr.isatty() else "lines")
     return manner
 
 
 def reached(step: str, share: float | None = None) -> None:
     """Say which step the current work has reached, and how much of this step is done, 0 to 1."""
-    if (shown := _shown.get()) is not None:
-        bar, task, what = shown
-        bar.update(task, description=f"{what}: {step}", total=None if share is None else 1.0, completed=share or 0.0)
+    if (show := _step.get()) is not None:
+        show(step, share)
 
 
 @contextlib.contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show this work while it lasts; inside other work it is a step of that."""
-    if _shown.get() is not None:
+def waiting(what: str, look: HowFar | None = None) -> Iterator[None]:
+    """Show this work while it lasts; inside other work it is a step of that.
+
+    Work that has a ``look`` is asked again and again how far it is, and its steps are not shown.
+    """
+    if _step.get() is not None:
         reached(what)
         yield
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     manner = _manner.get()
     console = Console(stderr=True, force_terminal=manner == "bar" or None)
     is_seen = manner in ("auto", "bar") and (console.is_terminal or console.is_jupyter)
     columns = (TextColumn("{task.description}", markup=False), BarColumn(bar_width=24), TimeElapsedColumn())
-    bar = Progress(*columns, console=console, transient=True, disable=not is_seen)
-    token = _shown.set((bar, bar.add_task(what, total=None), what))
-    speak = bar.start if is_seen else (lambda: write(f"{what} …\n"))
-    is_told = is_seen or manner == "lines"
+    bar = Progress(*columns, TimeRemainingColumn(), console=console, transient=True, disable=not is_seen)
+    task, began = bar.add_task(what, total=None), time.monotonic()
+
+    def show(step: str, share: float | None = None) -> None:
+        bar.update(task, description=f"{what}: {step}", total=None if share is None else 1.0, completed=share or 0.0)
+
+    def ask(look: HowFar) -> None:
+        with contextlib.suppress(CorpusveilError, OSError):  # a record is being replaced
+            done, total, text = look()
+            step = f"{int(done)} of {total}{text and ', '}{text}"
+            show(step, done / max(total, 1))
+            if manner == "lines":
+                write(f"{what}: {step}, {time.monotonic() - began:.0f} s\n")
+
+    token = _step.set(show if look is None else lambda *_: None)
     try:
-        with unless_done_in(PATIENCE, speak) if is_told else contextlib.nullcontext():
+        with contextlib.ExitStack() as stack:
+            if is_seen:
+                stack.enter_context(unless_done_in(PATIENCE, bar.start))
+            if look is not None and (is_seen or manner == "lines"):
+                stack.callback(ask, look)
+                every = BAR_SECONDS if is_seen else LINE_SECONDS
+                stack.enter_context(repeated(lambda: ask(look), PATIENCE, every))
+            elif manner == "lines":
+                stack.enter_context(unless_done_in(PATIENCE, lambda: write(f"{what} …\n")))
             yield
     finally:
-        _shown.reset(token)
+        _step.reset(token)
         bar.stop()
 
 

@@ -13,16 +13,15 @@ import numpy as np
 
 from corpusveil.budget import Budget
 from corpusveil.errors import UserError
-from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger
 from corpusveil.mechanisms import make
+from corpusveil.pipelines.python_calls import privatize_corpus
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.durable import refuse_failed
 from corpusveil.storage.records import Records
 from corpusveil.text.policy import TextPolicy
-from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.release import Release
 from fuzz.invariant import Reader, refused
 
@@ -34,7 +33,7 @@ def _release() -> Release:
 
 
 def _run(folder: Path) -> None:
-    privatize_corpus(_release(), [str(folder / "x.jsonl")], str(folder / "out"), Local(), records=f"{folder}/records")
+    privatize_corpus(folder / "x.jsonl", folder / "out", _release(), records=folder / "records")
 
 
 @functools.cache

@@ -30,6 +30,7 @@ from corpusveil.errors import UserError
 from corpusveil.jobs.local import Local
 from corpusveil.passages.build import build_store
 from corpusveil.passages.passage_exchange import PassageExchange
+from corpusveil.pipelines.python_calls import privatize_corpus
 from corpusveil.sampling.keys import Key
 from corpusveil.search.neighbors import nearest
 from corpusveil.spaces import load_space
@@ -38,7 +39,6 @@ from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.parquet import read_table
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.spans import SpanPolicy
-from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 
@@ -94,7 +94,7 @@ def of_mechanisms() -> None:
     for name in mechanisms.names():
         with contextlib.suppress(UserError):
             release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
-            privatize_corpus(release, ["texts"], name, Local())
+            privatize_corpus("texts", name, release)
 
 
 def of_passages() -> None:
@@ -105,11 +105,11 @@ def of_passages() -> None:
     exchange = PassageExchange(build_store(["texts"], "store", space, "as news"))
     for per in ("sentence", "document"):
         release = PassageRelease(exchange, 10.0, per, key=Key.generate(), accept_overlap=True)
-        privatize_corpus(release, ["texts"], per, Local())
+        privatize_corpus("texts", per, release)
     with contextlib.suppress(UserError):
         found = SpanPolicy(find=["rules", "names"])
         by_words = Release(mechanisms.make("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found)
-        privatize_corpus(by_words, ["texts"], "spans", Local())
+        privatize_corpus("texts", "spans", by_words)
 
 
 def of_readers() -> None:

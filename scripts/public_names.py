@@ -16,7 +16,7 @@ STUB = Path(corpusveil.__file__).with_suffix(".pyi")
 PAGE = STUB.parents[1] / "docs" / "api.md"
 TASKS = {
     "Release text": """
-        release preview privatize masker expr register_sql Release PassageRelease TextPolicy
+        release preview privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
         SpanPolicy RowNumbers""",
     "Corpora and engines": "privatize_corpus plan Outcome Forecast Local Spark Beam",
     "Mechanisms and budgets": "Budget Guarantee mechanism mechanism_names content_weights PassageExchange Mechanism",

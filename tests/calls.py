@@ -15,7 +15,11 @@ from corpusveil import errors
 from corpusveil.cli.main import run
 from corpusveil.errors import CorpusveilError, WorkError
 from corpusveil.pipelines.settings.toml import value_of
-from corpusveil.storage.engine import Here
+from corpusveil.storage.corpus import CorpusIn, CorpusOut
+from corpusveil.storage.engine import Engine, Here
+from corpusveil.text.tokens import Tokens
+from corpusveil.transforms.release.corpus import Outcome, Run
+from corpusveil.transforms.release.keyed_release import AnyRelease
 
 QUIET = ("--progress", "none")
 OF_CODE: dict[str, type[CorpusveilError]] = {
@@ -23,6 +27,11 @@ OF_CODE: dict[str, type[CorpusveilError]] = {
     for kind in vars(errors).values()
     if isinstance(kind, type) and issubclass(kind, CorpusveilError) and "code" in vars(kind)
 }
+
+
+def texts_of(tokens: Tokens, document: int = 0) -> list[str]:
+    """Return the tokens of a document."""
+    return [tokens.text(token) for token in range(tokens.offsets[document], tokens.offsets[document + 1])]
 
 
 @dataclass(frozen=True)
@@ -88,3 +97,15 @@ def save(path: Path, values: dict[str, dict[str, Any]]) -> str:
         lines += [f"[{section}]", *(f"{name} = {value_of(value)}" for name, value in keys.items())]
     path.write_text("\n".join(lines) + "\n")
     return str(path)
+
+
+def privatize_corpus(
+    release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
+) -> Outcome:  # fmt: skip
+    """Privatize a corpus once; ``settings`` are fields of ``CorpusIn``, ``CorpusOut`` and ``Run``."""
+    given = {"name" if name == "corpus" else name: value for name, value in settings.items() if value is not None}
+    parts = [
+        {name: given.pop(name) for name in list(given) if name in kind.__dataclass_fields__}
+        for kind in (CorpusIn, CorpusOut)
+    ]
+    return Run(release, CorpusIn(inputs, **parts[0]), CorpusOut(output, **parts[1]), **given).privatize(engine)

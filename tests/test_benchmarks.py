@@ -1,11 +1,14 @@
 """Benchmarks and the fuzzer run at their smallest size, at night. Nothing is timed."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from benchmarks.__main__ import BENCHMARKS, COMMANDS
 
 ROOT = Path(__file__).parents[1]
 IN_ONE_PROCESS = """
@@ -46,3 +49,10 @@ def test_every_benchmark_and_reader_of_the_fuzzer_runs_at_its_smallest_size(prog
     assert done.returncode == 0, done.stderr
     assert "Traceback" not in done.stderr, done.stderr
     assert "Skipped" not in done.stdout, done.stdout
+
+
+def test_a_page_names_a_benchmark_that_exists_or_the_commit_that_has_it() -> None:
+    named = r"`python\s+-m\s+benchmarks\s+([a-z]+)[^`]*`(,\s+commit\s+[0-9a-f]{7})?"
+    for page in [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]:
+        for name, commit in re.findall(named, page.read_text()):
+            assert commit or name in {**BENCHMARKS, **COMMANDS}, (page.name, name)

@@ -160,3 +160,19 @@ def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
     key = cv.Key.load("release.key").secret
     assert left
     assert not any(secret in left for secret in (SENTENCE.encode(), key, key.hex().encode(), base64.b64encode(key)))
+
+
+def test_figures_of_the_readme_are_those_of_the_page_of_figures() -> None:
+    page, readme = (ROOT / "docs/evaluation-figures.md").read_text(), (ROOT / "README.md").read_text()
+    at_10 = r"(?:[^|]+\|){2} ([\d.]+)"
+    (found,) = re.findall(
+        rf"originals\s+has ([\d.]+); the most frequent service has ([\d.]+)\.\n.*^\| `en`, ([\d,]+) \|{at_10}"
+        rf".*^\| 500 of their own kind \|{at_10}.*^\| words at risk 0.5, .* \| ([\d.]+); ([\d.]+) \| "
+        r".*labels has ([\d.]+) ",
+        page, re.DOTALL | re.MULTILINE,
+    )  # fmt: skip
+    originals, guessing, pieces, *others, labels = found
+    assert pieces == f"{len(cv.load_store('en')):,}"
+    (row,) = re.findall(r"^\| \*\*accuracy\*\*.*$", readme, re.MULTILINE)
+    assert re.findall(r"\d\.\d+", row) == [f"{float(one):.2f}" for one in (originals, guessing, *others)]
+    assert f"with labels reach {float(labels):.2f}" in readme

@@ -115,7 +115,7 @@ def test_python_of_pages_that_need_nothing_runs(capsys: pytest.CaptureFixture[st
         exec(compile(readme_output.example((ROOT / "docs" / f"{page}.md").read_text()), page, "exec"), {})
         assert printed in capsys.readouterr().out
     risky = epsilon_at(cv.RingGeometric(cv.load_space("en")), 0.5, cv.TextPolicy()).epsilon
-    assert f"ε = {risky:.4g}" in (ROOT / "docs/start.md").read_text()
+    assert all(f"ε = {risky:.4g}" in page for page in (README, (ROOT / "docs/start.md").read_text()))
 
 
 def test_the_example_of_spans_runs() -> None:
@@ -142,6 +142,20 @@ def test_the_flow_of_collocations_gives_text(tmp_path: Path) -> None:
     (shard,) = (tmp_path / "private" / "data").iterdir()
     before, after = (path.read_text().lower().split() for path in (tmp_path / "private.txt", shard))
     assert 0.3 < len(set(before) & set(after)) / len(set(after)) < 0.9
+
+
+def test_the_schedule_of_its_page_releases_each_day_once_under_the_cap(tmp_path: Path) -> None:
+    """The file and the commands as they stand, and what the comments say that they print."""
+    page = (ROOT / "docs/schedules.md").read_text()
+    settings, commands = (
+        re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0] for kind in ("toml", "sh")
+    )
+    (tmp_path / "release.toml").write_text(settings)
+    said = run_commands(["exec 2>&1", *commands.splitlines()], tmp_path, str(Path(sys.executable).parent))
+    promised = re.findall(r" # (run-.*|.* shards|it has .*)$", commands, re.MULTILINE)
+    assert len(promised) == 4
+    assert [line for line in promised if line not in " ".join(said.split())] == []
+    assert len(list((tmp_path / "private").glob("run-*/data/*.jsonl"))) == 2
 
 
 def test_no_page_has_python_that_nobody_runs() -> None:

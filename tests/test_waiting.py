@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from corpusveil import waiting
-from corpusveil.cli.progress import Terminal
 from corpusveil.storage.records import Beat, Records
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.transforms.release.job import Progress
 
 
 class Screen(io.StringIO):
@@ -57,7 +57,8 @@ def test_progress_says_how_much_and_no_share_of_words(tmp_path: Path, capsys: py
     """How many words changed, or are unknown, is private; standard error of a scheduled run is somebody's log."""
     records = Records(str(tmp_path))
     task = ShardTask(0, 1, "in.jsonl", "in.jsonl", 1, ".jsonl")
-    with Terminal("lines").shards(records, [task], "privatizing shards"):
+    waiting.choose("lines")
+    with waiting.waiting("privatizing shards", Progress(records, [task], "token").look):
         records.write(f"progress/{task.record_name}", Beat(tokens=100))
     err = capsys.readouterr().err
     assert "0 of 1, 100 tokens" in err

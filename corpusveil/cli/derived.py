@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import ProgressOption, Terminal
 from corpusveil.pipelines.fields import BEHIND, Setting, pairs
 from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
@@ -82,10 +82,8 @@ def derived(command: str) -> Callable[[Callable[..., None]], Callable[..., None]
 def of_flow(flow: Flow) -> Callable[..., None]:
     """Return the command of a flow that has no file here: its settings, and how progress is shown."""
 
-    def run(settings: Settings, progress: ProgressOption = "auto") -> None:
-        from corpusveil.cli.progress import Terminal
-
-        flow.do(settings, Terminal(progress))
+    def run(settings: Settings, _progress: ProgressOption = "auto") -> None:
+        flow.do(settings, Terminal())
 
     run.__doc__ = flow.help
     return derived(flow.name)(run)
@@ -134,7 +132,9 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
         help = f"{help.partition(':')[0]}: a new folder or URL."  # of what others read
     if setting.choices is not None:
         help, metavar = f"{help} One of: {', '.join(setting.values)}.", metavar or "NAME"
-    if setting.choices is not None or setting.place == "mechanism.name":
+    elif setting.values:  # typer would refuse others, and suggest none
+        kind, metavar = str, metavar or f"<{'|'.join(setting.values)}>"
+    if setting.values or setting.place == "mechanism.name":
         more["autocompletion"] = _completion(setting)
     if not setting.is_needed and kind is not bool:
         kind = kind | None

@@ -133,18 +133,11 @@ def _root(
     """Read the options before a command."""
 
 
-def split_arguments(arguments: list[str]) -> tuple[list[str], list[str], bool]:
-    """Split a command line into its own arguments, those after ``--`` (for the Beam runner), and ``--debug``."""
-    own, passed = arguments, []
-    if "--" in arguments:
-        at = arguments.index("--")
-        own, passed = arguments[:at], arguments[at + 1 :]
-    return [word for word in own if word != "--debug"], passed, "--debug" in own
-
-
 def run(arguments: list[str], signals: Sequence[int] = ()) -> int:
     """Run one command line; return its exit status. ``signals`` are those that have interrupted it until then."""
-    own, passed, debug = split_arguments(arguments)
+    end = [*arguments, "--"].index("--")
+    own, passed = arguments[:end], arguments[end + 1 :]  # which is for the Beam runner
+    own, debug = [word for word in own if word != "--debug"], "--debug" in own
     planned = own[:2] == ["plan", "privatize"]
     own = own[1:] if planned else own
     call = {"passed": passed, "debug": debug, "plan": planned}
@@ -182,9 +175,9 @@ def _failed(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
     """Say an error in one sentence, and return the exit status."""
     if isinstance(error, BrokenPipeError):
         return 1
-    refusal = error if isinstance(error, CorpusveilError) else _is_no_number(error)
+    refusal = error if isinstance(error, CorpusveilError) else _refused_by_typer(error, arguments)
     if refusal is None:
-        return _unexpected(error, debug=debug, arguments=arguments)
+        return _unexpected(error, debug=debug)
     if debug:
         traceback.print_exc()
     with contextlib.suppress(OSError, ValueError):
@@ -193,8 +186,14 @@ def _failed(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
     return refusal.exit_status
 
 
-def _is_no_number(error: Exception) -> SettingError | None:
-    """Return the error of an option that is not a number; typer says it in the words of its validator."""
+def _refused_by_typer(error: Exception, arguments: Sequence[str]) -> SettingError | None:
+    """Return the error of an option that is gone, or no number or choice, which typer says in other words."""
+    if hasattr(error, "show") and (gone := gone_option(arguments)) is not None:
+        from corpusveil.cli.derived import call_of
+        from corpusveil.pipelines.fields import named
+
+        command, option, instead = gone
+        return SettingError(f"{option}: {named(instead, call_of(command).name)}.")
     cause: Any = error.__cause__
     parameter = getattr(error, "param", None)
     if parameter is None or not hasattr(cause, "errors"):
@@ -203,19 +202,12 @@ def _is_no_number(error: Exception) -> SettingError | None:
     from corpusveil.pipelines.settings.faults import lower
 
     (fault, *_) = cause.errors()
-    return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {lower(fault['msg'])}.")
+    sentence = lower(fault["msg"].removeprefix("Value error, ").rstrip("."))
+    return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {sentence}.")
 
 
-def _unexpected(error: Exception, *, debug: bool, arguments: Sequence[str]) -> int:
-    show = getattr(error, "show", None)
-    if show is not None:  # a usage error of the command line
-        if (refused := gone_option(arguments)) is not None:
-            from corpusveil.cli.derived import call_of
-            from corpusveil.pipelines.fields import named
-
-            name, option, sentence = refused
-            print(f"corpusveil: {option}: {named(sentence, call_of(name).name)}. [wrong-setting]", file=sys.stderr)
-            return 2
+def _unexpected(error: Exception, *, debug: bool) -> int:
+    if (show := getattr(error, "show", None)) is not None:  # a usage error of the command line
         show()
         missing = type(error).__name__ == "MissingParameter" and getattr(error, "param", None)
         if missing and missing.name in REMEDIES:

@@ -1,20 +1,22 @@
-"""Option types that several commands share, and how help is laid out."""
+"""Option types that several commands share, how help is laid out, and where the lines of flows go."""
 
 from __future__ import annotations
 
 import re
+import sys
 from typing import Annotated, Any, get_args
 
 import typer
 from typer.core import TyperCommand
 
 from corpusveil.choices import Group
+from corpusveil.pipelines.watch import Watch
 from corpusveil.waiting import ProgressStyle, choose
 
 _TYPES = {"str": "TEXT", "float": "NUMBER", "int": "N"}
 ProgressOption = Annotated[
     ProgressStyle,
-    typer.Option(metavar="HOW", help="How progress is shown: auto, bar, lines or none.", callback=choose),
+    typer.Option("--progress", metavar="HOW", help="How progress is shown: auto, bar, lines or none.", callback=choose),
 ]
 
 
@@ -37,3 +39,13 @@ class Grouped(TyperCommand):
             if lines:
                 with formatter.section(heading):
                     formatter.write_dl(lines, col_max=26)
+
+
+class Terminal(Watch):
+    """Prints results on standard output, and all else on standard error."""
+
+    def say(self, line: str) -> None:
+        print(line)
+
+    def warn(self, line: str) -> None:
+        print(line, file=sys.stderr)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
+from corpusveil.cli.options import Terminal
 from corpusveil.errors import DataError, SettingError
-
-if TYPE_CHECKING:
-    from corpusveil.pipelines.settings.toml import Document
 
 COMMAND = ("plan", "Estimate the time, memory and budget of a release.")
 
@@ -30,36 +28,25 @@ def plan(
 
     Example: corpusveil plan privatize 'reviews/*.parquet' --risk 0.5 --output private
     """
-    import dataclasses
-
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import foresee
     from corpusveil.pipelines.settings.sections import LedgerSettings
+    from corpusveil.pipelines.settings.toml import read
     from corpusveil.transforms.release.manifest import spends_of
 
     if (spends := spends_of(file)) is not None:
         print(spends)
         return
-    document = _read(file)
-    if document.settings.output is None:
-        raise SettingError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
-    if unit:
-        ledger = document.settings.ledger or LedgerSettings(path=f"{document.settings.output.path}.ledger")
-        settings = document.settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
-        document = dataclasses.replace(document, settings=settings)
-    watch = Terminal("none")
-    foresee(document.settings, watch)
-
-
-def _read(file: str) -> Document:
-    """Return the configuration of a file. Raises UserError also for an input, with the command that plans one."""
-    from corpusveil.pipelines.settings.toml import read
-
     try:
-        return read(file)
+        settings = read(file).settings
     except DataError as error:
         if file.endswith(".toml"):
             raise
         raise DataError(
             f"{error} For an input that is no configuration, put 'plan' before the call: 'corpusveil plan privatize …'."
         ) from None
+    if settings.output is None:
+        raise SettingError(f"{file}: the file has no release to plan; add [output] and the sections that it needs.")
+    if unit:
+        ledger = settings.ledger or LedgerSettings(path=f"{settings.output.path}.ledger")
+        settings = settings.model_copy(update={"ledger": ledger.model_copy(update={"unit": unit})})
+    foresee(settings, Terminal())

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.derived import derived
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import ProgressOption, Terminal
 from corpusveil.errors import SettingError
 from corpusveil.pipelines.settings import Settings
 
@@ -26,7 +26,7 @@ def preview(
             rich_help_panel="How private",
         ),
     ] = None,
-    progress: ProgressOption = "auto",
+    _progress: ProgressOption = "auto",
 ) -> None:
     """Show the first five texts before and after, at a risk or several epsilons. Writes and spends nothing.
 
@@ -34,7 +34,6 @@ def preview(
 
     Example: corpusveil preview reviews.csv --text review --risk 0.5
     """
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.preview import preview as shown
 
     usual = EPSILONS if settings.store is None else OF_PASSAGES
@@ -42,8 +41,7 @@ def preview(
     for value in epsilons:
         if not 0 < value < float("inf"):
             raise SettingError(f"--epsilon {value:g}: give a number above 0.")
-    watch = Terminal(progress)
     made = shown(settings, epsilons)
     if not sys.stdout.isatty():
-        watch.warn("warning: a preview is private, and this preview goes into a file or a pipe.")
+        Terminal().warn("warning: a preview is private, and this preview goes into a file or a pipe.")
     print(made)

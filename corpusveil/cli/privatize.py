@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from corpusveil.cli.derived import derived
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import ProgressOption, Terminal
 from corpusveil.pipelines.settings import Settings
 
 COMMAND = ("privatize", "Privatize a corpus.")
@@ -20,16 +20,15 @@ def privatize(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the whole guarantee with every condition, not only its summary.")
     ] = False,
-    progress: ProgressOption = "auto",
+    _progress: ProgressOption = "auto",
 ) -> None:
     """Privatize a corpus: shards in, private shards and a manifest out.
 
     Example: corpusveil privatize 'reviews/*.parquet' --text review --risk 0.5 --key release.key --output private
     """
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.privatize import foresee, run
 
     if context.obj["plan"]:
-        foresee(settings, Terminal(progress))
+        foresee(settings, Terminal())
     else:
-        run(settings, Terminal(progress), debug=context.obj["debug"], explain=explain)
+        run(settings, Terminal(), debug=context.obj["debug"], explain=explain)

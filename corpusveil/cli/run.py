@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import ProgressOption, Terminal
 from corpusveil.errors import AddressError, MissingError, SettingError
 from corpusveil.pipelines.flows import ADDED, FLOWS
 
@@ -31,7 +31,7 @@ def run(
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,
-    progress: ProgressOption = "auto",
+    _progress: ProgressOption = "auto",
 ) -> None:
     """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
 
@@ -39,7 +39,6 @@ def run(
 
     Example: corpusveil run release.toml
     """
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.run import run as run_steps
     from corpusveil.pipelines.settings import toml
 
@@ -58,7 +57,7 @@ def run(
     if print_config:
         print(toml.written(document), end="")
         return
-    run_steps(document, Terminal(progress), only=only)
+    run_steps(document, Terminal(), only=only)
 
 
 def _init(file: str, text: str) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import ProgressOption
+from corpusveil.cli.options import ProgressOption, Terminal
 
 COMMAND = ("schedule", "Privatize shards that are new since the last run.")
 
@@ -17,7 +17,7 @@ def schedule(
         bool, typer.Option("--status", help="Show what was done and what is due; do nothing else.")
     ] = False,
     repair: Annotated[bool, typer.Option("--repair", help="First restore damaged files of earlier runs.")] = False,
-    progress: ProgressOption = "auto",
+    _progress: ProgressOption = "auto",
 ) -> None:
     """Privatize the shards that are new or changed since the last run, each time as a separate release.
 
@@ -26,7 +26,6 @@ def schedule(
 
     Example: corpusveil schedule release.toml
     """
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines import schedule as scheduled
     from corpusveil.pipelines.settings.toml import read
 
@@ -34,5 +33,5 @@ def schedule(
     if status:
         for line in scheduled.status(document):
             print(line)
-    elif outcome := scheduled.start(document, Terminal(progress), repair=repair):
+    elif outcome := scheduled.start(document, Terminal(), repair=repair):
         raise typer.Exit(outcome)

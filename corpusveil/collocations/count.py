@@ -32,7 +32,7 @@ from corpusveil.collocations.counting_stages import (
 from corpusveil.collocations.word_counts import COUNTS, most_frequent
 from corpusveil.errors import DataError, below_least, no_words, not_a_choice
 from corpusveil.storage import files
-from corpusveil.storage.durable import PartTask, StageWatch, mark_of, run
+from corpusveil.storage.durable import PartTask, mark_of, run
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table, write_table
@@ -104,7 +104,6 @@ def count_corpus(
     options: CountOptions | None = None,
     *,
     rows_per_task: int | None = None,
-    watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Count the n-grams of a corpus into the artifact ``output``; return its description.
 
@@ -128,7 +127,7 @@ def count_corpus(
     settings += [options.hyphens, *([] if options.language is None else [options.language])]
     return make_once(
         output, "counts", mark_of(settings, options.min_count),
-        lambda: _count(tasks, output, engine, options, number, settings, watch),
+        lambda: _count(tasks, output, engine, options, number, settings),
         lambda earlier: refuse_changed(output, shards, earlier["inputs"]),
     )  # fmt: skip
 
@@ -140,27 +139,26 @@ def _count(
     options: CountOptions,
     number: int,
     settings: list[Any],
-    watch: StageWatch | None,
 ) -> dict[str, Any]:
     """Count in ``number`` parts; return the fields of the counts' description."""
     work = files.join(output, WORK)
     how = (options.hyphens, options.language)
     words = CountWords(work, mark_of(settings), options.text, number, *how)
-    counted = run(words, tasks, engine, watch)
+    counted = run(words, tasks, engine)
     inputs_counted = inputs_of(tasks, counted)
     made = [url for record in counted for url in record.made]
     part_tasks = [PartTask(part, number) for part in range(number)]
     mark = mark_of(settings, [entry["digest"] for entry in inputs_counted])
     adder = Here() if sum(task.size for task in tasks if not task.piece) <= SMALL_BYTES else engine
-    added = run(AddWords(work, mark, tuple(made)), part_tasks, adder, watch)
+    added = run(AddWords(work, mark, tuple(made)), part_tasks, adder)
     vocabulary = files.join(work, "vocabulary.parquet")
     choose_vocabulary([record.made for record in added], vocabulary, options.max_n, options.min_count)
     mark_kept = mark_of(mark, options.min_count)
     ngrams = CountNgrams(work, mark_kept, options.text, number, vocabulary, options.max_n, *how)
-    gathered = run(ngrams, tasks, engine, watch)
+    gathered = run(ngrams, tasks, engine)
     made = [url for record in gathered for url in record.made]
     adding = AddNgrams(work, mark_kept, tuple(made), vocabulary, options.max_n, options.min_count, output)
-    ended = run(adding, part_tasks, adder, watch)
+    ended = run(adding, part_tasks, adder)
     table = read_vocabulary(vocabulary)
     unigrams = table_of(table["word"].chunks, np.ones(table.num_rows, dtype=np.int8), table["count"].to_numpy())
     write_part(output, 0, number + 1, unigrams)

@@ -18,7 +18,7 @@ from corpusveil.choices import Hyphens
 from corpusveil.collocations import ngrams, parts
 from corpusveil.collocations.corpus_shards import Read, ShardStage
 from corpusveil.collocations.ngrams import KeyCounts, merged, unpacked
-from corpusveil.collocations.word_counts import counted, spread, summed
+from corpusveil.collocations.word_counts import COUNTS, counted, spread, summed, with_more
 from corpusveil.errors import ArtifactError
 from corpusveil.spaces.vocabulary import buffers
 from corpusveil.storage import files
@@ -33,6 +33,8 @@ from corpusveil.text.word_table import WordTable
 _BLANK = pa.scalar(" ", pa.large_string())
 MOST_WORDS = 4 << 20
 """Rows of counts of words in memory before they are added up, and written if as many as half are different words."""
+FIRST_TEXTS = 1024
+"""Texts whose words are counted by id from then on, which is quicker than as strings."""
 
 
 class WordsCounted(Read):
@@ -57,16 +59,25 @@ class CountWords(ShardStage[WordsCounted]):
         made: list[str] = []
         waiting: list[pa.Table] = []
         words = 0
+        usual = COUNTS.empty_table()
         tokenizer = Tokenizer.of_words([], self.hyphens, self.language)
-        for texts in self.texts(task, read):
-            tokens = tokenizer.tokenize(texts)
-            words += int(np.count_nonzero(tokens.classes == WORD))
-            waiting.append(counted(tokens))
-            if sum(map(len, waiting)) > MOST_WORDS:
-                waiting = [summed(waiting)]
-                if len(waiting[0]) > MOST_WORDS // 2:
-                    made.append(self._put(task, len(made), waiting.pop()))
-        made.append(self._put(task, len(made), summed(waiting)))
+        for batch in self.texts(task, read):
+            for texts in (batch.slice(0, FIRST_TEXTS), batch.slice(FIRST_TEXTS)):
+                tokens = tokenizer.tokenize(texts)
+                is_word = tokens.classes == WORD
+                words += int(np.count_nonzero(is_word))
+                others = counted(tokens.only(is_word & (tokens.ids < 0)))
+                if not len(usual):
+                    usual = others
+                    tokenizer = Tokenizer.of_words(usual["word"].to_pylist(), self.hyphens, self.language)
+                    continue
+                usual = with_more(usual, tokens.ids)
+                waiting.append(others)
+                if sum(map(len, waiting)) > MOST_WORDS:
+                    waiting = [summed(waiting)]
+                    if len(waiting[0]) > MOST_WORDS // 2:
+                        made.append(self._put(task, len(made), waiting.pop()))
+        made.append(self._put(task, len(made), summed([usual, *waiting])))
         return {**read, "words": words, "made": made}
 
     def _put(self, task: ShardTask, number: int, counts: pa.Table) -> str:

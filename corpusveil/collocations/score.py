@@ -14,7 +14,7 @@ from corpusveil.collocations.artifact import WORK, make_once, read_artifact, rea
 from corpusveil.collocations.measures import SCHEMA, Scoring, Unigrams, ordered, scored
 from corpusveil.errors import ArtifactError, DataError, SettingError, missing_parts
 from corpusveil.storage import files
-from corpusveil.storage.durable import Done, PartTask, Stage, StageWatch, mark_of, run, stem
+from corpusveil.storage.durable import Done, PartTask, Stage, mark_of, run, stem
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.parquet import opened, read_table, sound, write_table
 
@@ -62,9 +62,7 @@ class ScorePart(Stage[Scored]):
         return {"made": url}
 
 
-def score_counts(
-    counts: str, output: str, engine: Engine, scoring: Scoring | None = None, *, watch: StageWatch | None = None
-) -> dict[str, Any]:
+def score_counts(counts: str, output: str, engine: Engine, scoring: Scoring | None = None) -> dict[str, Any]:
     """Score counts into the collocation table ``output/collocations.parquet``; return its description.
 
     Rows are sorted by falling score, then n, then n-gram. A repeated call does nothing when all is done. Raises
@@ -93,7 +91,7 @@ def score_counts(
 
     def make() -> dict[str, Any]:
         reading = reading_of(counts, description)
-        records = run(stage, [PartTask(part, parts) for part in range(parts)], engine, watch)
+        records = run(stage, [PartTask(part, parts) for part in range(parts)], engine)
         table = ordered(pa.concat_tables([read_table(record.made) for record in records]))
         if not table.num_rows:
             raise DataError(

@@ -21,7 +21,7 @@ from corpusveil.collocations.word_counts import COUNTS, most_frequent, summed, w
 from corpusveil.errors import SettingError, no_words
 from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks
-from corpusveil.storage.durable import StageWatch, mark_of, run
+from corpusveil.storage.durable import mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.parquet import read_table, write_table
@@ -109,7 +109,6 @@ def tokenize_corpus(
     text: str = "text",
     hyphens: Hyphens | None = None,
     language: str | None = None,
-    watch: StageWatch | None = None,
 ) -> dict[str, Any]:
     """Tokenize a corpus into the artifact ``output``; return its description.
 
@@ -150,7 +149,7 @@ def tokenize_corpus(
     stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens, language)
 
     def make() -> dict[str, Any]:
-        records = run(stage, tasks, engine, watch)
+        records = run(stage, tasks, engine)
         for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
             remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
         names = ("documents", "sentences", "words", "tokens")

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from corpusveil.arrays import Int64, UInt8, UInt64
+from corpusveil.arrays import Int32, Int64, UInt8, UInt64
 from corpusveil.compiled import compiled
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import Tokens, string_buffers
@@ -87,6 +87,12 @@ def counted(tokens: Tokens) -> pa.Table:
     _, _, padded = _padded(tokens, np.zeros(len(tokens), np.bool_), np.ones(len(tokens), np.int8))
     words, counts = padded.value_counts().flatten()  # the last word of a document ends with a line break
     return pa.table([pc.utf8_rtrim(words, " \n"), counts], schema=COUNTS)
+
+
+def with_more(usual: pa.Table, ids: Int32) -> pa.Table:
+    """Return the counts of a vocabulary's words with what these ids, -1 for other words, add to them."""
+    more = np.bincount(ids + 1, minlength=len(usual) + 1)[1:]
+    return pa.table([usual["word"], usual["count"].to_numpy() + more], schema=COUNTS)
 
 
 def summed(tables: Iterable[pa.Table]) -> pa.Table:

@@ -38,17 +38,21 @@ _SLOTS_ELSEWHERE = 64
 MOST_BYTES = 8 << 20
 """Dataflow accepts requests of 10 MB. A graph has 27 KB and some 40 bytes per input shard: 420 KB for 10,000."""
 CONNECT_SECONDS = 10.0
-_LOSES_OUTPUT = "DaskRunner"
 _FETCHED = {
     PRISM: "--prism_location",
     "FlinkRunner": "--flink_job_server_jar",
     "SparkRunner": "--spark_job_server_jar",
 }
 """Runners that download a program, and the option that names a copy of it."""
+<<<<<<< HEAD
 _WORKER_LOST = ("SDK worker disconnected",)
 """The message of Prism about a worker that is gone."""
 _NOT_WANTED = ("--no_wait_until_finish", "--template_location", "--runner", "--help", "-h")
 """Options by which a call would return before the job is done, or go to another runner."""
+=======
+_NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
+"""Options by which a call would return before the job is done."""
+>>>>>>> main
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner", "PortableRunner"}
 """Runners with options that only their own job servers know."""
 
@@ -102,7 +106,7 @@ class Beam:
     options: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.runner == _LOSES_OUTPUT:
+        if self.runner == "DaskRunner":
             raise SettingError("runner = DaskRunner: this runner loses output (Beam 2.77); choose another runner.")
 
     def check(self) -> None:
@@ -207,7 +211,7 @@ def _reach(endpoint: str) -> None:
 def _failure(error: BaseException, runner: str) -> CorpusveilError:
     """Return the failure as an error that quotes no document: only our own sentences, and Beam's about a call."""
     text = str(error)
-    if any(said in text for said in (KILLED, *_WORKER_LOST)):
+    if KILLED in text or "SDK worker disconnected" in text:  # as Prism says that a worker is gone
         return worker_killed()
     if isinstance(error, CorpusveilError):
         text = f"{type(error).__module__}.{type(error).__name__}: {text}"

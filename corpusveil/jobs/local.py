@@ -26,21 +26,16 @@ _AHEAD, _CALLS = 3, 4096
 
 
 def _begin(environment: dict[str, str], stores: dict[str, Any]) -> None:
-    """Take the environment and fsspec's settings of the run, and ignore Ctrl+C, which the parent hears."""
+    """Take the environment and fsspec's settings of the run, ignore Ctrl+C, which the parent hears, and end with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ.clear()
     os.environ.update(environment)
     fsspec.config.conf.clear()
     fsspec.config.conf.update(stores)
-    _follow_parent()
-
-
-def _follow_parent() -> None:
-    """End this worker when its parent ends, however that was: a pool's workers would wait for work for ever."""
     parent = multiprocessing.parent_process()
 
-    def wait() -> None:
+    def wait() -> None:  # a pool's workers would wait for work for ever, however their parent ended
         if parent is not None:
             parent.join()
             os._exit(1)

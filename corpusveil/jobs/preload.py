@@ -15,17 +15,13 @@ if __name__ != "__main__":  # Spark's workers may also run functions of the user
     gc.disable()  # nothing here becomes garbage, and workers share memory that no collector touches
 
 from corpusveil.text.tokens import Tokenizer
-from corpusveil.transforms.release import job
-
-JOB = job.ShardJob
-"""The modules that most workers need."""
+from corpusveil.transforms.release import job  # noqa: F401 - the modules that most workers need
 
 Tokenizer.of_words(["a"]).tokenize(["a"])  # numba fills its tables when it first loads machine code
 gc.freeze()
 gc.enable()
 
 if __name__ == "__main__":
-    from pyspark import daemon, worker
+    from pyspark import daemon, worker  # noqa: F401 - workers run it
 
-    WORKER = worker
     daemon.manager()

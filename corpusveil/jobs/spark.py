@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.errors import PackageError, SettingError, UserError
-from corpusveil.jobs.java import (
-    LOGGING,
-    QUICK,
-    ensure_java,
-    failure,
-    saying_when_it_waits,
-)
+from corpusveil.jobs.java import LOGGING, QUICK, ensure_java, failure, saying_when_it_waits
 from corpusveil.jobs.startup import ended_later
 from corpusveil.transforms.handshake import SameVersions
 

@@ -7,7 +7,8 @@ fingerprint covers exactly these (``Kernel.noise_tags``), so equal noise is reco
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -21,11 +22,12 @@ from corpusveil.ledger.entries import NUMBERS
 from corpusveil.ledger.units import Unit, documents_of, fingerprints, part, texts_of
 from corpusveil.storage import files
 from corpusveil.storage.documents import Documents
+from corpusveil.storage.durable import Work, stem
 from corpusveil.storage.parquet import read_table, sound
-from corpusveil.storage.records import Records
-from corpusveil.storage.rows import Batch
-from corpusveil.storage.shard_notes import Pass
-from corpusveil.storage.tasks import ShardTask
+from corpusveil.storage.reading import BadRows, reading
+from corpusveil.storage.records import Record, Records
+from corpusveil.storage.rows import Columns
+from corpusveil.storage.tasks import ShardTask, keyed_digest, plain_digest
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,33 +111,36 @@ def _uuids(tags: npt.NDArray[np.uint64]) -> pa.Array:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class AccountPass(Pass):
-    """Records the account of each task's documents; ``columns`` keep the units'.
+class Seen(Record):
+    """``seen/*``: a task that was read, with a mark of the pass, and the digests of its input and its account."""
 
-    If bad rows are left out, the columns of drawing need the units, too, so that drawing leaves out the same rows.
+    mark: str = ""
+    input: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AccountPass(Work[Seen]):
+    """A pass over the shard tasks of a corpus before the work: it accounts for each task's documents in the records.
+
+    ``columns`` keep the units'. ``skip_bad`` leaves out bad rows; then the columns of drawing need the units, too, so
+    that drawing leaves out the same rows.
     """
 
     name: ClassVar[str] = "spending"
-    suffix: ClassVar[str] = ".parquet"
+    folder: ClassVar[str] = "seen"
 
-    account: Account = field(kw_only=True)
-    corpus: str = field(kw_only=True)
+    columns: Columns
+    records: Records
+    record_key: bytes = field(repr=False)
+    skip_bad: bool
+    account: Account
+    corpus: str
     drops: Drops | None = None
 
-    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
-        left_out = None if self.drops is None else self.drops.rows(task.shard)
-        kind = schema(self.account.units)
-        with (
-            files.open_write(address, private=True) as file,
-            pq.ParquetWriter(file, kind, compression="zstd") as writer,
-        ):
-            for batch in batches:
-                if left_out is not None:
-                    batch.leave_out(left_out)
-                if batch.numbers:
-                    documents = documents_of(batch, self.columns, self.corpus, task)
-                    writer.write_table(self.account.rows(documents))
+    def note_of(self, task: ShardTask) -> str:
+        """Return the address of a task's account among the records."""
+        return self.records.address(f"{stem(task)}.parquet")
 
     def noted(self, task: ShardTask) -> pa.Table:
         """Return the account of a task's documents."""
@@ -143,9 +148,47 @@ class AccountPass(Pass):
         with sound(f"{address}: this record is damaged; run again."):
             return read_table(address)
 
-    def decides(self) -> Mapping[str, Any]:
-        drops = None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()}
+    def place(self) -> Records:
+        return self.records
+
+    def left(self, tasks: Sequence[ShardTask]) -> Sequence[ShardTask]:
+        return tasks  # only reading an input, which is the engine's work, shows whether it changed
+
+    def do(self, task: ShardTask) -> Seen:
+        address, kind = self.note_of(task), schema(self.account.units)
+        left_out = None if self.drops is None else self.drops.rows(task.shard)
+        with (
+            reading(task, self.columns, self.record_key, BadRows() if self.skip_bad else None) as shard,
+            files.open_write(address, private=True) as file,
+            pq.ParquetWriter(file, kind, compression="zstd") as writer,
+        ):
+            for batch in shard.batches:
+                if left_out is not None:
+                    batch.leave_out(left_out)
+                if batch.numbers:
+                    writer.write_table(self.account.rows(documents_of(batch, self.columns, self.corpus, task)))
+            digest = shard.file.digest()
+        return Seen(mark=self._mark(task), input=digest, note=plain_digest(address))
+
+    def is_mine(self, record: Seen, task: ShardTask) -> bool:
+        return record.mark == self._mark(task)
+
+    def still_holds(self, record: Seen, task: ShardTask) -> bool:
+        address = self.note_of(task)
+        if not files.exists(address) or plain_digest(address) != record.note:
+            return False
+        return keyed_digest(task.url, self.record_key) == record.input
+
+    def _mark(self, task: ShardTask) -> str:
+        """Return a keyed digest of everything that decides a task's account."""
         account = self.account
-        units = [[unit.name, unit.column] for unit in account.units]
-        what = [account.release, account.column, units, account.namespace, account.secret.hex()]
-        return {"account": what, "corpus": self.corpus, "drops": drops, "form": 7}
+        what = {
+            "rows": [task.relative, task.start, task.stop], "columns": self.columns.as_dict(),
+            "needed": self.columns.units, "skip_bad": self.skip_bad, "corpus": self.corpus,
+            "account": [account.release, account.column, account.namespace, account.secret.hex()],
+            "units": [[unit.name, unit.column] for unit in account.units],
+            "drops": None if self.drops is None else {str(shard): rows for shard, rows in self.drops.digests.items()},
+            "form": 8,
+        }  # fmt: skip
+        text = json.dumps(what, sort_keys=True).encode()
+        return hashlib.blake2b(text, digest_size=16, key=self.record_key).hexdigest()

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -27,12 +26,8 @@ from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
+from corpusveil.storage.remote import protocols
 from corpusveil.storage.rows import Columns
-
-
-def parts_of(cap: float) -> int:
-    """Return a cap in parts of 1e-9, below the reading that nothing bounds."""
-    return int(min(Decimal(repr(float(cap))) * SCALE, Decimal(INFINITE - 1)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +46,7 @@ class Spending:
     over_cap: OverCap = "refuse"
 
     def __post_init__(self) -> None:
-        if self.ledger and not files.persists(self.ledger):
+        if self.ledger and "memory" in protocols(files.resolve(self.ledger)[0]):
             raise AddressError(
                 f"{self.ledger}: nothing persists here, and a ledger has to; choose a folder or a store."
             )
@@ -125,11 +120,6 @@ def _check_name(what: str, name: str) -> None:
         raise SettingError(f"{what} {name!r}: a name in a ledger is text on one line; choose another name.")
 
 
-def work_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a local folder for entries and spilled rows, in ``TMPDIR``, to be used as a context."""
-    return tempfile.TemporaryDirectory(prefix="corpusveil-ledger-")
-
-
 def reserve(spending: Spending, account: Account, tables: Iterable[pa.Table]) -> tuple[str, ...]:
     """Enter the spending of documents, and return the digests of the entries; then they may be drawn.
 
@@ -143,7 +133,7 @@ def reserve(spending: Spending, account: Account, tables: Iterable[pa.Table]) ->
             "every worker to the same ledger."
         )
     ledger.check(spending.units, begin=True)
-    with work_folder() as folder, connected(folder) as connection:
+    with connected() as (folder, connection):
         rows, given = f"{folder}/rows.parquet", 0
         with pq.ParquetWriter(rows, schema(account.units), compression="zstd") as writer:
             for given, table in enumerate(tables, 1):  # noqa: B007 - how many there were
@@ -178,18 +168,19 @@ def refuse_over(spending: Spending, books: Books, unit: str) -> None:
     """Raise CapError if a unit with planned noise would have spent more than the cap; ``unit`` is the units' name."""
     if spending.cap is None or math.isinf(spending.cap):
         return
-    cap = parts_of(spending.cap)
-    most = books.most(cap)
-    if most is None or most.nats <= cap:
+    cap = int(min(Decimal(repr(float(spending.cap))) * SCALE, Decimal(INFINITE - 1)))  # below what nothing bounds
+    nats, most = books.most()
+    if most is None or nats <= cap:
         return
+    over = books.over(cap)
     who, several_of = ("one text", "texts") if unit == CONTENT else (f"one value of {unit}", f"values of {unit}")
-    many = f" {most.over:,} {several_of} exceed the cap." if most.over > 1 else ""
+    many = f" {len(over):,} {several_of} exceed the cap." if len(over) > 1 else ""
     error = CapError(
-        f"cap {in_full(spending.cap)}: {who} would have spent {figure(as_float(most.nats))} nats of plain LDP, "
-        f"{figure(as_float(books.spent_by(most.unit)))} of them before this run.{many} Nothing was drawn or entered; "
+        f"cap {in_full(spending.cap)}: {who} would have spent {figure(as_float(nats))} nats of plain LDP, "
+        f"{figure(as_float(books.spent_by(most)))} of them before this run.{many} Nothing was drawn or entered; "
         "raise the cap, lower epsilon, or leave documents out."
     )
-    error.over = books.over(cap)
+    error.over = over
     raise error
 
 

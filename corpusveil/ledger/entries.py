@@ -25,10 +25,9 @@ from corpusveil.errors import (
     DataError,
     MissingError,
     SettingError,
-    UserError,
     VersionError,
 )
-from corpusveil.ledger.protocol import Refuse, Step, Steps, entering, entries_of, kept_of, lost_of
+from corpusveil.ledger.protocol import Refuse, enter, entries_of, kept_of, lost_of
 from corpusveil.ledger.units import Unit, part
 from corpusveil.storage import files
 from corpusveil.storage.parquet import opened, sound
@@ -180,9 +179,9 @@ class EntryStore:
         return header.units
 
     def names(self) -> list[str]:
-        return entries_of(self._listing())
+        return entries_of(self.listed())
 
-    def _listing(self) -> list[str]:
+    def listed(self) -> list[str]:
         """Return the names of all files. Raises UserError for an entry that is gone or under another name.
 
         No sum would have it.
@@ -245,31 +244,7 @@ class EntryStore:
         Entries are fetched into the local ``folder``. Raises UserError, after removing the run's entries, if ``refuse``
         does.
         """
-        secret = self.secret
-        self._do(entering(planned, secrets.token_hex(8), refuse), folder, secret)
-
-    def _do(self, steps: Steps[None], folder: str, secret: bytes) -> None:
-        with contextlib.suppress(StopIteration):
-            step = next(steps)
-            while True:
-                try:
-                    outcome = self._step(step, folder, secret)
-                except UserError as error:  # a damaged entry
-                    step = steps.throw(error)
-                else:
-                    step = steps.send(outcome)
-
-    def _step(self, step: Step, folder: str, secret: bytes) -> Any:
-        address = self.address(ENTRIES, step.name)
-        if step.what == "list":
-            return self._listing()
-        if step.what == "read":
-            return self.fetched(step.name, folder, secret)
-        if step.what == "remove":
-            return files.remove(address)
-        if step.data is None:
-            return files.create_bytes(address, b"", private=True)
-        return files.copy_file(step.data, address, private=True)
+        enter(_Files(self, folder, self.secret), planned, secrets.token_hex(8), refuse)
 
     def written_on(self, name: str) -> str:
         """Return the day on which an entry was written, by its store, in UTC, as 2026-11-22; empty if unknown."""
@@ -277,6 +252,31 @@ class EntryStore:
             if (when := files.written(files.info(self.address(ENTRIES, name)) or {})) is not None:
                 return datetime.fromtimestamp(when, UTC).date().isoformat()
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Files:
+    """The files of a ledger as a run's protocol has them; entries are fetched into a local ``folder``."""
+
+    ledger: EntryStore
+    folder: str
+    secret: bytes = field(repr=False)
+
+    def listed(self) -> list[str]:
+        return self.ledger.listed()
+
+    def read(self, name: str) -> Entry | None:
+        return self.ledger.fetched(name, self.folder, self.secret)
+
+    def create(self, name: str, path: str | None = None) -> None:
+        address = self.ledger.address(ENTRIES, name)
+        if path is None:
+            files.create_bytes(address, b"", private=True)
+        else:
+            files.copy_file(path, address, private=True)
+
+    def remove(self, name: str) -> None:
+        files.remove(self.ledger.address(ENTRIES, name))
 
 
 def snapshot(url: str, path: str) -> None:

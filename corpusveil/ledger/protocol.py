@@ -5,41 +5,37 @@ them. If two runs do not fit together, the later to look sees the entries of bot
 its entries. So no cap is exceeded; runs that start at the same moment may all be refused. A run relies on another run's
 entry only if it was *kept* (``RUN.kept`` next to the entries); nobody removes it after that.
 
-The steps are separate from the store, so a test goes through all their interleavings and crashes.
+The store is whatever has four operations, so a test goes through all their interleavings and crashes.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Container, Generator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from collections.abc import Callable, Collection, Container, Mapping, Sequence
+from typing import Any, Protocol
 
-from corpusveil.errors import CapError, CorpusveilError, WorkError
+from corpusveil.errors import CapError, UserError, WorkError
 
 _ENTRY = re.compile(r"([0-9a-f]{32})\.([0-9a-f]{16})\.parquet")
 _MARK = re.compile(r"([0-9a-f]{16})\.kept")
 
-T = TypeVar("T")
 Refuse = Callable[[Sequence[Any]], None]
 """Raises UserError if these entries leave no room for the planned spending."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One operation of a run on the ledger's store: to ``list`` all names, or on one file."""
+class EntryFiles(Protocol):
+    """The operations of a run on a ledger's files."""
 
-    what: Literal["list", "read", "create", "remove"]
-    name: str = ""
-    data: Any = None
+    def listed(self) -> Collection[str]: ...
+    def read(self, name: str) -> Any:
+        """Return an entry, None if it was withdrawn."""
 
-
-Steps = Generator[Step, Any, T]
-"""Yields steps and receives their outcomes: names, an entry or None, nothing."""
+    def create(self, name: str, data: Any = None) -> object: ...
+    def remove(self, name: str) -> object: ...
 
 
-def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Steps[None]:
-    """Yield the steps by which a run enters its spending: entries by their digests.
+def enter(store: EntryFiles, planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> None:
+    """Enter the spending of a run: entries by their digests.
 
     ``refuse`` is None for a run without caps, which never withdraws an entry. It is called again only if the second
     look finds an entry of another run that the first did not, since fewer entries mean less spending. Raises CapError
@@ -48,23 +44,22 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
     """
     seen: dict[str, Any] = {}
     if refuse is not None:
-        refuse((yield from _look(seen, ())))
+        refuse(_look(store, seen, ()))
     # An entry that is not kept may still be withdrawn by its run, so this run writes its own.
-    kept = kept_of((yield Step("list")))
-    there = {name[:32] for name in kept}
+    there = {name[:32] for name in kept_of(store.listed())}
     mine = {f"{digest}.{run}.parquet": entry for digest, entry in planned.items() if digest not in there}
     for name, entry in mine.items():
-        yield Step("create", name, entry)
+        store.create(name, entry)
     if refuse is not None:
         before = len(seen)
         # The second look comes after the writing: of two runs that write before either looks, one sees both.
         try:
-            entries = yield from _look(seen, mine)
+            entries = _look(store, seen, mine)
             if len(seen) > before:
                 refuse(entries)
-        except CorpusveilError as error:
+        except UserError as error:  # if the store itself fails, what it has counts as spent
             for name in mine:
-                yield Step("remove", name)
+                store.remove(name)
             if isinstance(error, CapError):
                 raise WorkError(
                     "Another run entered its spending in the ledger at the same moment; nothing was drawn. Run the "
@@ -72,7 +67,7 @@ def entering(planned: Mapping[str, Any], run: str, refuse: Refuse | None) -> Ste
                 ) from None
             raise
     if mine:
-        yield Step("create", f"{run}.kept")
+        store.create(f"{run}.kept")
 
 
 def entries_of(names: Collection[str]) -> list[str]:
@@ -94,11 +89,11 @@ def _marked(names: Collection[str]) -> set[str]:
     return {mark[1] for name in names if (mark := _MARK.fullmatch(name))}
 
 
-def _look(seen: dict[str, Any], mine: Container[str]) -> Steps[list[Any]]:
+def _look(store: EntryFiles, seen: dict[str, Any], mine: Container[str]) -> list[Any]:
     """Return all entries except ``mine``, and read those not ``seen``; entries withdrawn meanwhile are left out."""
-    names = [name for name in entries_of((yield Step("list"))) if name not in mine]
+    names = [name for name in entries_of(store.listed()) if name not in mine]
     for name in names:
         # A name is a digest of its content, so what was read once is not read again.
-        if name not in seen and (entry := (yield Step("read", name))) is not None:
+        if name not in seen and (entry := store.read(name)) is not None:
             seen[name] = entry
     return [seen[name] for name in names if name in seen]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import tempfile
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -25,15 +26,6 @@ _LARGEST = ", ".join(f"max({name}) AS {name}" for name in NUMBERS)
 
 
 @dataclass(frozen=True, slots=True)
-class Most:
-    """The unit that has spent most: how much, in parts of 1e-9. ``over`` is the number of units above the cap."""
-
-    nats: int
-    unit: uuid.UUID
-    over: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReleaseLine:
     """The spending of one release: its documents, their tokens, and their nats in parts of 1e-9.
 
@@ -47,21 +39,23 @@ class ReleaseLine:
 
 
 @contextlib.contextmanager
-def connected(folder: str) -> Iterator[duckdb.DuckDBPyConnection]:
-    """Open DuckDB, which spills into a local folder beyond ``MEMORY``. It never asks a network."""
+def connected() -> Iterator[tuple[str, duckdb.DuckDBPyConnection]]:
+    """Make a local folder in ``TMPDIR``, and open DuckDB, which spills there beyond ``MEMORY``. It asks no network."""
     import duckdb
 
     config: dict[str, str | bool | int | float | list[str]] = {
-        "temp_directory": os.path.join(folder, "spill"), "preserve_insertion_order": False,
+        "preserve_insertion_order": False,
         "autoinstall_known_extensions": False, "autoload_known_extensions": False,
     }  # fmt: skip
-    with duckdb.connect(":memory:", config=config) as connection:
+    folders = tempfile.TemporaryDirectory(prefix="corpusveil-ledger-")
+    with folders as folder, duckdb.connect(":memory:", config=config) as connection:
+        connection.execute(f"SET temp_directory = {_quoted(os.path.join(folder, 'spill'))}")
         # In a notebook without ipywidgets DuckDB has turned the bar off itself, and refuses to be told so again.
         with contextlib.suppress(duckdb.InvalidInputException):
             connection.execute("SET enable_progress_bar = false")
         connection.execute(f"SET memory_limit = {_quoted(MEMORY)}")
         try:
-            yield connection
+            yield folder, connection
         except duckdb.OutOfMemoryException:
             raise DataError(
                 f"{folder}: a question to the ledger needs more room here, for what exceeds {MEMORY} of memory; make "
@@ -104,13 +98,13 @@ class Books:
             once = f"SELECT unit, max(nats) AS nats FROM {_read([entry.path for entry in every])} {only}"
             self._sums = f"(SELECT unit, sum(nats) AS nats FROM ({once} GROUP BY unit, noise) GROUP BY unit)"
 
-    def most(self, cap: int) -> Most | None:
-        """Return the unit that has spent most, and how many exceed a cap, in parts of 1e-9; None without any unit."""
+    def most(self) -> tuple[int, uuid.UUID | None]:
+        """Return the most that a unit has spent, in parts of 1e-9, and the unit; 0 and None without any unit."""
         if not self._sums:
-            return None
-        what = f"max(nats), arg_max(unit, (nats, unit)), count(*) FILTER (nats > {cap}::HUGEINT)"
-        nats, unit, over = self._db.execute(f"SELECT {what} FROM {self._sums}").fetchall()[0]
-        return None if unit is None else Most(int(nats), unit, over)
+            return 0, None
+        what = "coalesce(max(nats), 0), arg_max(unit, (nats, unit))"
+        nats, unit = self._db.execute(f"SELECT {what} FROM {self._sums}").fetchall()[0]
+        return int(nats), unit
 
     def over(self, cap: int) -> frozenset[uuid.UUID]:
         rows = self._db.execute(f"SELECT unit FROM {self._sums} WHERE nats > {cap}::HUGEINT").fetchall()

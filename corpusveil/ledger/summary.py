@@ -13,7 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.budget.accounting import INFINITE, as_float
+from corpusveil.budget.accounting import as_float
 from corpusveil.choices import OverCap
 from corpusveil.display import Card, Shown, Table, figure, several
 from corpusveil.errors import (
@@ -25,7 +25,7 @@ from corpusveil.errors import (
     either,
     of_other_type,
 )
-from corpusveil.ledger.caps import Spending, work_folder
+from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.entries import About, Entry, EntryStore
 from corpusveil.ledger.questions import Books, ReleaseLine, connected
 from corpusveil.ledger.units import CONTENT, Unit, fingerprints, units_of
@@ -73,9 +73,9 @@ class Ledger:
         Raises UserError if there is no ledger, or if an entry is damaged.
         """
         with self._books() as (store, books, entries):
-            most = books.most(INFINITE)
+            most, _ = books.most()
             lines = tuple(_line(store, entries, line) for line in books.lines())
-            return LedgerSummary(self.url, tuple(store.units()), lines, 0.0 if most is None else as_float(most.nats))
+            return LedgerSummary(self.url, tuple(store.units()), lines, as_float(most))
 
     def spent_on(self, value: str | int, unit: str | None = None) -> LedgerSummary:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
@@ -119,7 +119,7 @@ class Ledger:
     @contextlib.contextmanager
     def _books(self) -> Iterator[tuple[EntryStore, Books, list[Entry]]]:
         store = EntryStore.existing(self.url)
-        with work_folder() as folder, connected(folder) as connection:
+        with connected() as (folder, connection):
             entries = list(store.entries(folder))
             yield store, Books(connection, entries), entries
 

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from corpusveil.errors import DataError, SettingError, of_other_type
 from corpusveil.sampling.draws import keyed_tags
-from corpusveil.storage.documents import Documents, chosen
-from corpusveil.storage.rows import JSON, BadRow, Batch, Columns
+from corpusveil.storage.documents import Documents
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.storage.values import unit_texts
 from corpusveil.text.tokens import string_buffers
 
 CONTENT = "content"
@@ -68,20 +67,13 @@ def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Uni
     return units
 
 
-def text_of(value: Any) -> str | None:
-    """Return the text of a unit's value, a string or a whole number; None for any other, and for an empty string."""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(value)
-    return value if isinstance(value, str) and value else None
-
-
 def texts_of(values: Values, unit: Unit, rows: Sequence[int], place: str) -> pa.Array:
     """Return the texts of a column's values, strings or whole numbers; large_string [D].
 
     ``rows`` [D] are the numbers of rows from 0, and ``place`` their file or frame, for sentences. Raises DataError
     for the first value that is missing, empty or of another type.
     """
-    texts = _texts(values)
+    texts = unit_texts(values)
     if texts.null_count:
         at = texts.is_null().index(True).as_py()
         value = values[at].as_py() if isinstance(values, (pa.Array, pa.ChunkedArray)) else values[at]
@@ -91,44 +83,6 @@ def texts_of(values: Values, unit: Unit, rows: Sequence[int], place: str) -> pa.
             "or leave the document out."
         )
     return texts
-
-
-def _texts(values: Any) -> pa.Array:
-    """Return the texts of values, large_string [D]; null where one has none."""
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
-    kind = getattr(values, "type", None)
-    if kind is not None and pa.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
-    if kind == JSON:
-        values = [None if text is None else orjson.loads(text) for text in values.storage.to_pylist()]
-    if not isinstance(values, pa.Array):
-        return pa.array([text_of(value) for value in values], pa.large_string())
-    if pa.types.is_integer(kind):
-        return values.cast(pa.large_string())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
-        texts = values.cast(pa.large_string())
-        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
-    return pa.nulls(len(values), pa.large_string())
-
-
-@dataclass(frozen=True, slots=True)
-class UnitsNeeded:
-    """Units without which a row is set aside, as one is that cannot be read."""
-
-    units: tuple[Unit, ...]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(unit.column for unit in self.units if unit.column is not None))
-
-    def lacking(self, batch: Batch) -> Iterator[BadRow]:
-        """Yield the rows that have a text and no unit; ``batch`` has kept the units' columns."""
-        at = np.flatnonzero(np.asarray(batch.texts.is_valid())).tolist()
-        for name, values in zip(self.columns, batch.kept, strict=True):
-            for place, lacks in zip(at, _texts(chosen(values, at)).is_null().to_pylist(), strict=True):
-                if lacks:
-                    yield BadRow(batch.numbers[place], f"the unit {name} is no string or whole number; add it.")
 
 
 def documents_of(batch: Batch, columns: Columns, corpus: str, task: ShardTask) -> Documents:

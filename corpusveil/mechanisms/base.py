@@ -95,8 +95,6 @@ class Mechanism(abc.ABC):
     """Disclosures that the guarantee does not cover, in addition to the number of tokens."""
     private: ClassVar[bool] = True
     """False if no guarantee holds: a release by such a mechanism must accept this explicitly."""
-    each_epsilon_is_costly: ClassVar[bool] = False
-    """True if a law at another epsilon takes minutes, because weights are solved over all pairs of words."""
 
     space: Space
 

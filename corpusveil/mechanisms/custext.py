@@ -20,8 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, check_fraction
-from corpusveil.mechanisms.on_distances import FLOAT_KERNEL
+from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.on_sets import OnSets, Sets, SetTable, group_sets, partition, set_table
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
@@ -86,10 +85,6 @@ class CusText(OnSets):
     def unknown_bound(self, epsilon: float, public: Float64) -> float:
         least = self.table(epsilon).added / weights.TOTAL
         return max(math.log(public.max() / least), math.log(float(self.own(epsilon).max()) / public.min()))
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return (INTEGER_WEIGHTS, FLOAT_KERNEL)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
         return ("The group of near words that a word belongs to is practically disclosed.",)

@@ -139,9 +139,6 @@ class DiffractorExponential(Truncated):
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
     claim: ClassVar[str] = "epsilon times the truncated distance: true, but loose"
 
-    def largest_gamma(self, n: int) -> int:
-        return n - 1
-
     def table(self, epsilon: float) -> PathTable:
         epsilon, n = weights.check_epsilon(epsilon), len(self.space)
         return path_table(n, epsilon, self.gamma or default_gamma(n, epsilon / 2, self.beta, n - 1))

@@ -109,31 +109,23 @@ class DiffractorGeometric(OnLists):
         return table.tails, np.uint64(_FLOOR_BITS)
 
     def position_weights(self, position: int, epsilon: float) -> UInt64:
-        table = self.table(epsilon)
-        n = table.n
-        tails = np.zeros(n + 1, dtype=np.uint64)  # tails[k]: X >= k, for k = 1 .. n
-        known = min(table.tails.size, n - 1)
-        tails[1 : known + 1] = table.tails[:known]
-        steps = tails[:-1] - tails[1:]  # steps[k]: X = k, for k = 1 .. n - 1
-        steps[0] = weights.TOTAL - n * weights.FLOOR - 2 * int(tails[1])
-        law = np.full(n, weights.FLOOR, dtype=np.uint64)
-        law[position:] += steps[: n - position]
-        law[:position] += steps[1 : position + 1][::-1]
-        law[n - 1] += tails[n - position]
-        law[0] += tails[position + 1]
-        return law
+        return self._weights(position, np.arange(len(self.space)), epsilon)
 
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).tails.size
 
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
+        return self._weights(inputs, outputs, epsilon).astype(np.float64) / weights.TOTAL
+
+    def _weights(self, inputs: Integers | int, outputs: Integers, epsilon: float) -> UInt64:
+        """Return the integer weight of output positions for input positions; broadcast."""
         table = self.table(epsilon)
         tails = np.array([0, *table.tails.tolist(), 0, 0], dtype=np.uint64)  # of X >= k at k; the last stand for all
         steps = tails[:-1] - np.append(tails[1:-1], np.uint64(0))
         steps[0] = weights.TOTAL - table.n * weights.FLOOR - 2 * int(tails[1])
         gaps = np.minimum(np.abs(np.subtract(inputs, outputs, dtype=np.int64)), steps.size - 1)
-        clamped = (np.equal(outputs, 0) * 1 + np.equal(outputs, table.n - 1)) * tails[gaps + 1].astype(np.float64)
-        return np.asarray((steps[gaps].astype(np.float64) + clamped + weights.FLOOR) / weights.TOTAL)
+        clamped = np.where(np.equal(outputs, 0) | np.equal(outputs, table.n - 1), tails[gaps + 1], np.uint64(0))
+        return np.asarray(steps[gaps] + clamped + np.uint64(weights.FLOOR))
 
     def retention(self, epsilon: float) -> float:
         table = self.table(epsilon)

@@ -11,15 +11,21 @@ import numpy as np
 
 from corpusveil.arrays import Float64
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import Mechanism
+from corpusveil.mechanisms.base import INTEGER_WEIGHTS, Mechanism
 from corpusveil.search.neighbors import squared_distance
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import BLOCK
+
+FLOAT_KERNEL = "Distances and exponentials are computed in float64, to 2^-40 of each, before they are made integers."
 
 
 @dataclass(frozen=True, slots=True)
 class OverVectors(Mechanism):
     """A mechanism on vectors. Its distance is Euclidean, on the vectors as given, unless it says otherwise."""
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        return (INTEGER_WEIGHTS, FLOAT_KERNEL)
 
     @property
     def distance(self) -> str:

@@ -250,13 +250,8 @@ class ExponentialRows:
             raise RuntimeError(message)
         return out
 
-    def row(self, word: int) -> UInt64:
-        """Return the integer weights of a word's row; uint64 [V], total 2^64."""
-        row: UInt64 = self.several(np.array([word]))[0]
-        return row
-
     def several(self, words: npt.NDArray[Any]) -> UInt64:
-        """Return the rows of several words; uint64 [N, V]."""
+        """Return the integer weights of several words' rows; uint64 [N, V], total 2^64 each."""
         self.build(words)
         out = np.empty((words.size, self.blocks.words), dtype=np.uint64)
         in_slices(words.size, _rows, words, self.law, self.own, self.scales, out)

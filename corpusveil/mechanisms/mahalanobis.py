@@ -122,15 +122,13 @@ def shape_of(space: Space, lam: float) -> Shape:
     matrix = (lam / mean if lam else 0.0) * covariance
     matrix[np.diag_indices_from(matrix)] += 1 - lam
     factor = np.zeros_like(matrix)
-    if not _cholesky(matrix, factor):
+    # A little less, since LAPACK rounds: the bound in Euclidean terms divides by it.
+    least = math.sqrt(max(float(np.linalg.eigvalsh(matrix)[0]), 0.0)) * (1 - 2.0**-20)
+    if not (_cholesky(matrix, factor) and least > 0):
         raise DataError(
             f"lam = {lam:g}: the vectors have no extent in some direction of the space, and would get no noise "
             "there; use a smaller lam."
         )
-    # A little less, since LAPACK rounds: the bound in Euclidean terms divides by it.
-    least = math.sqrt(max(float(np.linalg.eigvalsh(matrix)[0]), 0.0)) * (1 - 2.0**-20)
-    if not least > 0:
-        raise DataError(f"lam = {lam:g}: the least eigenvalue is 0 in float64; use a smaller lam.")
     return Shape(np.ascontiguousarray(factor.T), least)
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Integers
-from corpusveil.mechanisms.base import INTEGER_WEIGHTS, by_epsilon
+from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.exponential_rows import ExponentialRows
 from corpusveil.sampling import weights
@@ -23,8 +23,6 @@ from corpusveil.sampling.weights import check_epsilon
 
 RETENTION_WORDS = 2048
 """In a larger vocabulary, the share of unchanged words is the mean over this many: rows cost milliseconds each."""
-
-FLOAT_KERNEL = "Distances and exponentials are computed in float64, to 2^-40 of each, before they are made integers."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +46,8 @@ class OnDistances(OverVectors):
         return out
 
     def distribution(self, word: int, epsilon: float) -> Float64:
-        word, epsilon = self.check_id(word), check_epsilon(epsilon)
-        return self.rows(epsilon).row(word).astype(np.float64) / weights.TOTAL
+        law: Float64 = self.distributions(np.array([self.check_id(word)]), epsilon)[0]
+        return law
 
     def distributions(self, words: Integers, epsilon: float) -> Float64:
         return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
@@ -58,10 +56,6 @@ class OnDistances(OverVectors):
         """Return the mean probability that a word stays unchanged; above 2,048 words, of a fixed sample."""
         words = np.sort(np.random.default_rng(0).permutation(len(self.space))[:RETENTION_WORDS])
         return float(self.rows(check_epsilon(epsilon)).own_shares(words).mean())
-
-    @property
-    def assumptions(self) -> tuple[str, ...]:
-        return (INTEGER_WEIGHTS, FLOAT_KERNEL)
 
     def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
         """Say that the share of unchanged words is an estimate, if it is."""

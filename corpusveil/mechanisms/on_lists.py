@@ -18,20 +18,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Integers, UInt64
-from corpusveil.compiled import njit
 from corpusveil.errors import DataError
 from corpusveil.mechanisms.base import Mechanism, by_epsilon, check_fraction, check_whole
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 
-
-@njit()
-def choose(draws: Any, lists: int) -> Any:
-    """Return a uniform list number for each 64-bit draw; uint16 [T]."""
-    out = np.empty(draws.size, dtype=np.uint16)
-    for t in range(draws.size):
-        out[t] = ((draws[t] >> np.uint64(32)) * np.uint64(lists)) >> np.uint64(32)
-    return out
+_HALF = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +74,7 @@ class OnLists(Mechanism):
             lanes, chosen = draws.uint64(MECHANISM), np.empty(0, dtype=np.uint16)
         else:
             lanes, others = draws.pair(MECHANISM)
-            chosen = choose(others, count)
+            chosen = ((others >> _HALF) * np.uint64(count) >> _HALF).astype(np.uint16)  # uniform
         out = np.empty(ids.size, dtype=np.int32)
         for value, at in by_epsilon(epsilon, ids.size):
             arguments, moved = self.arguments(self.table(value)), np.empty(ids[at].size, dtype=np.int32)
@@ -134,11 +126,8 @@ class Truncated(OnLists):
         OnLists.__post_init__(self)
         check_fraction("beta", self.beta)
         if self.gamma is not None:
-            check_whole("gamma", self.gamma, 1, self.largest_gamma(len(self.space)))
-
-    @abc.abstractmethod
-    def largest_gamma(self, n: int) -> int:
-        """Return the largest distance on a list of n words."""
+            n = len(self.space)
+            check_whole("gamma", self.gamma, 1, n // 2 if self.shape == "ring" else n - 1)
 
     def reach(self, epsilon: float) -> int:
         return int(self.table(epsilon).gamma) - 1

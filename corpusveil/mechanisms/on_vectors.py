@@ -107,7 +107,7 @@ class OnVectors(OverVectors):
 
     def mixed(self, law: Float64) -> Float64:
         """Return probabilities as they are sampled, with the floor."""
-        return law * (1 - len(self.space) * LOWEST) + LOWEST
+        return law * (1 - len(self.space) * LOWEST) + LOWEST if self.floored else law
 
     def exits(self) -> Float64:
         """Return the largest Gamma factor of the noise before another word is nearer; float64 [``RAYS``]."""

@@ -23,11 +23,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float64, Int64, Integers, UInt64
+from corpusveil.arrays import Float64, Integers, UInt64
 from corpusveil.compiled import compiled, u
 from corpusveil.mechanisms.on_lists import Truncated, default_gamma
 from corpusveil.mechanisms.registry import register
 from corpusveil.sampling import weights
+from corpusveil.sampling.weights import WeightTable, cell_of
 
 _FEWEST_BITS, _MOST_BITS = 10, 14
 """Bits of a draw for the guide: enough that few buckets have two cells, few enough for a cache."""
@@ -38,17 +39,15 @@ class RingTable:
     """Displacements on a ring of n words as integer weights.
 
     ``near`` holds the weights of displacement 0 and of +k and -k each, k = 1 .. gamma - 1; ``far`` is that of each of
-    the ``n - 2 gamma + 1`` positions at distance gamma and beyond. ``bounds`` uint64 [gamma + 1] is where the cells of
-    k begin (the last entry: where the far ones do) and ``guide`` narrows the search for ``draw >> shift``.
+    the ``n - 2 gamma + 1`` positions at distance gamma and beyond. A cell of ``by_distance`` is that of k, the last one
+    that of the far ones.
     """
 
     n: int
     gamma: int
     near: UInt64
     far: int
-    bounds: UInt64
-    guide: Int64
-    shift: int
+    by_distance: WeightTable
 
 
 @functools.lru_cache(maxsize=512)
@@ -66,27 +65,14 @@ def ring_table(n: int, epsilon: float, gamma: int) -> RingTable:
     near, far = cells[:gamma], cells[gamma]
     # The word itself takes what rounding down leaves, so that the weights total 2^64.
     near[0] += weights.TOTAL - (near[0] + 2 * sum(near[1:]) + outside * far)
-    starts = [0, near[0]]
-    for weight in near[1:]:
-        starts.append(starts[-1] + 2 * weight)
-    bounds = np.array(starts, dtype=np.uint64)
-    shift = 64 - min(max(_FEWEST_BITS, gamma.bit_length() + 4), _MOST_BITS)
-    edges = np.arange(1 << 64 - shift, dtype=np.uint64) << np.uint64(shift)
-    guide = np.append(np.searchsorted(bounds, edges, side="right") - 1, gamma).astype(np.int64)
-    return RingTable(n, gamma, np.array(near, dtype=np.uint64), far, bounds, guide, shift)
+    by_distance = np.array([near[0], *(2 * weight for weight in near[1:]), outside * far], dtype=np.uint64)
+    bits = min(max(_FEWEST_BITS, gamma.bit_length() + 4), _MOST_BITS)
+    return RingTable(n, gamma, np.array(near, dtype=np.uint64), far, WeightTable(by_distance, bits))
 
 
 @compiled
 def _displacement(draw: Any, gamma: int, far: Any, bounds: Any, guide: Any, shift: Any) -> Any:
-    bucket = draw >> shift
-    low = guide[bucket]
-    high = guide[bucket + np.uint64(1)]
-    while low < high:
-        middle = (low + high + 1) >> 1
-        if bounds[u(middle)] <= draw:
-            low = middle
-        else:
-            high = middle - 1
+    low = cell_of(draw, bounds, guide, shift)
     rest = draw - bounds[u(low)]
     if low == gamma:
         # All displacements from gamma to n - gamma have one weight, so a division finds theirs.
@@ -133,32 +119,25 @@ class RingGeometric(Truncated):
     shape: ClassVar[str] = "ring"
     loop: ClassVar[Callable[..., None]] = staticmethod(_displace)
 
-    def largest_gamma(self, n: int) -> int:
-        return n // 2
-
     def table(self, epsilon: float) -> RingTable:
         epsilon, n = weights.check_epsilon(epsilon), len(self.space)
         return ring_table(n, epsilon, self.gamma or default_gamma(n, epsilon, self.beta, n // 2))
 
     def arguments(self, table: RingTable) -> tuple[Any, ...]:
-        return table.gamma, np.uint64(table.far), table.bounds, table.guide, np.uint64(table.shift)
-
-    def ring_weights(self, epsilon: float) -> UInt64:
-        """Return the integer weight of each displacement 0 .. n - 1; uint64 [n], total 2^64."""
-        table = self.table(epsilon)
-        law = np.full(table.n, table.far, dtype=np.uint64)
-        law[: table.gamma] = table.near
-        if table.gamma > 1:
-            law[-(table.gamma - 1) :] = table.near[:0:-1]
-        return law
+        cells = table.by_distance
+        return table.gamma, np.uint64(table.far), cells.lower_bounds, cells.guide, cells.shift
 
     def position_weights(self, position: int, epsilon: float) -> UInt64:
-        return np.roll(self.ring_weights(epsilon), position)
+        return self._weights(position, np.arange(len(self.space)), epsilon)
 
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
+        return self._weights(inputs, outputs, epsilon).astype(np.float64) / weights.TOTAL
+
+    def _weights(self, inputs: Integers | int, outputs: Integers, epsilon: float) -> UInt64:
+        """Return the integer weight of output positions for input positions; broadcast."""
         table = self.table(epsilon)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
-        law = np.append(table.near, np.uint64(table.far)).astype(np.float64) / weights.TOTAL
+        law = np.append(table.near, np.uint64(table.far))
         return np.asarray(law[np.minimum(np.minimum(gaps, table.n - gaps), table.gamma)])
 
     def apart(self, gaps: Float64, epsilon: float) -> Float64:

@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float32, Float64, Int32
+from corpusveil.arrays import Float64, Int32
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import check_fraction
 from corpusveil.mechanisms.cmp import Cmp
@@ -48,8 +48,10 @@ class TwoNearest:
         return search_of(self.space).several(points, 2)
 
     def chances(self: Any, points: Float64, near: Int32) -> Float64:
-        """Return the probability of the first candidate; float64 [T]."""
-        return first_chances(self.space.vectors, points, near, self.t)
+        """Return the probability of the first candidate, 1 at distance 0; float64 [T]."""
+        out = np.empty(len(points))
+        _chances(self.space.vectors, points, near, self.t, out)
+        return out
 
     def choose(self: Any, points: Float64, ids: Int32, draws: Draws) -> Int32:
         near = self.candidates(points, ids)
@@ -57,18 +59,11 @@ class TwoNearest:
         chosen = second < self.chances(points, near)
         return np.asarray(np.where(chosen, near[:, 0], near[:, 1]))
 
-    def retention(self: Any, epsilon: float) -> float:
-        """Return an estimate of the mean probability that a word stays unchanged, from 1,024 words."""
-        shares = _shares(self, check_epsilon(epsilon))
-        return float(self.mixed(shares.mean()) if self.floored else shares.mean())
+    # Even on a line, where ``cmp`` has one, the choice between two words has no closed form.
+    distribution, retention, retention_error = OnVectors.distribution, OnVectors.retention, OnVectors.retention_error
 
-    def retention_error(self: Any, epsilon: float) -> float:
-        """Return the standard error of ``retention``."""
-        return float(_shares(self, check_epsilon(epsilon)).std() / math.sqrt(RAYS))
-
-    def distribution(self: Any, word: int, epsilon: float) -> Float64:
-        """Raise NoClosedForm: even on a line, the choice between two words has no closed form."""
-        return OnVectors.distribution(self, word, epsilon)
+    def _returns(self: Any, epsilon: float) -> Float64:
+        return _shares(self, check_epsilon(epsilon))
 
 
 @register
@@ -114,13 +109,6 @@ def _shares(mechanism: Any, epsilon: float) -> Float64:
     near = mechanism.candidates(points, words)
     first = mechanism.chances(points, near)
     return np.where(near[:, 0] == words, first, np.where(near[:, 1] == words, 1 - first, 0.0))
-
-
-def first_chances(vectors: Float32, points: Float64, near: Int32, t: float) -> Float64:
-    """Return the probability of the first of two candidates, 1 at distance 0; int32 [T, 2] -> float64 [T]."""
-    out = np.empty(len(points))
-    _chances(vectors, points, near, t, out)
-    return out
 
 
 @njit()

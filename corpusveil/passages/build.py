@@ -47,7 +47,7 @@ from corpusveil.spaces.installed import excluded_words
 from corpusveil.spaces.vocabulary import compared
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import described
-from corpusveil.storage.durable import StageWatch, mark_of, run, stem
+from corpusveil.storage.durable import mark_of, run, stem
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import Address, addresses, find_shards
 from corpusveil.storage.parquet import read_table, write_table
@@ -268,7 +268,6 @@ def build_store(
     refuse: Sequence[str | Function] = (),
     suspect: bool = True,
     rows_per_task: int | None = None,
-    watch: StageWatch | None = None,
 ) -> Store:
     """Make a store of at most ``size`` passages of public texts at ``output``, and open it.
 
@@ -324,7 +323,7 @@ def build_store(
 
     def make() -> dict[str, Any]:
         tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
-        read = run(take, tasks, engine, watch)
+        read = run(take, tasks, engine)
         # One after the other: in the memory of two tasks.
         every = functools.reduce(
             lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY

@@ -53,7 +53,7 @@ def figures_of(store: Store, left: pa.Array) -> dict[str, Any]:
 
 def choices(store: Store, epsilon: float) -> list[tuple[int, float, float, float]]:
     """Return for each number K of neighbors which shares are drawn near and picked, and the mean similarity."""
-    apart = store.info.get("figures", {}).get("like", {}).get("apart", {})
+    apart = store.like.get("apart", {})
     made = []
     for neighbors in (int(each) for each in apart if int(each) <= len(store.similarity)):
         exchange = Exchange.at(epsilon, len(store), neighbors)

@@ -95,10 +95,6 @@ class Exchange:
             out[piece] += self.threshold * cells(rank, self.neighbors)
         return out
 
-    def law(self, ranking: Int64) -> Float64:
-        """Return the probability of each piece by its id, float64 [N], for the ids [K] that rank first."""
-        return np.array([weight / TOTAL**2 for weight in self.weights(ranking)])
-
     def mean(self, similarity: Float64, overall: float) -> float:
         """Return the mean similarity of what is drawn: ``similarity`` float64 [K] by rank, ``overall`` of any piece."""
         return self.near * math.fsum(similarity[: self.neighbors]) / self.neighbors + (1 - self.near) * overall

@@ -20,7 +20,7 @@ from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, check_whole
 from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import Store
 from corpusveil.sampling.draws import EXCHANGE, Draws
-from corpusveil.sampling.weights import check_epsilon
+from corpusveil.sampling.weights import TOTAL, check_epsilon
 
 MOST_NEIGHBORS = 1000
 
@@ -71,7 +71,7 @@ class PassageExchange:
         """Return the law of what replaces a piece with this vector, int8 [d] -> float64 [N], as it is sampled."""
         exchange = self.exchange(epsilon)
         ranking, _ = self.store.search.several(point[None], exchange.neighbors)
-        return exchange.law(ranking[0].astype(np.int64))
+        return np.array([weight / TOTAL**2 for weight in exchange.weights(ranking[0])])
 
     def guarantee(self, epsilon: float) -> Guarantee:
         """Return the guarantee of one piece at this epsilon, of exactly the integers that are sampled."""

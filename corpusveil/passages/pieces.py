@@ -16,12 +16,12 @@ sentence or paragraph has at least one token, so a text of blanks has none; a wh
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from corpusveil.arrays import Bool, Int32, Int64
+from corpusveil.arrays import Int32, Int64
 from corpusveil.compiled import compiled
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
@@ -90,13 +90,8 @@ def pieces_of(tokenizer: Tokenizer, data: Any, documents: Int64, per: Per, most:
         ends |= sentence_ends(tokens)
     if most is not None:
         _at_most(ends, tokens.offsets, most)
-    return _runs(tokens, ends)
-
-
-def _runs(tokens: Tokens, ends: Bool) -> Pieces:
-    before = np.concatenate([np.zeros(1, np.int64), np.cumsum(ends, dtype=np.int64)])
-    bounds = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(ends) + 1])
-    return Pieces(replace(tokens), before[tokens.offsets], bounds)
+    bounds = np.append(0, np.flatnonzero(ends) + 1)
+    return Pieces(tokens, np.searchsorted(bounds, tokens.offsets), bounds)
 
 
 @compiled

@@ -17,13 +17,13 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.arrays import Float64, Int8
-from corpusveil.errors import DataError, SettingError, VersionError
+from corpusveil.errors import DataError, SettingError, UserError, VersionError
 from corpusveil.passages import pieces
 from corpusveil.passages.encoder import BUILT_IN, MeanVectors, OtherVectors, encoder_of, mean_vectors
 from corpusveil.search.inner_products import ProductSearch
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
-from corpusveil.spaces.space import absolute
+from corpusveil.spaces.space import mapped
 from corpusveil.storage import files, home
 from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
 from corpusveil.storage.failures import BROKEN_ARRAY
@@ -100,22 +100,27 @@ class Store:
         return ProductSearch(self.vectors)
 
     @property
+    def like(self) -> dict[str, Any]:
+        """Figures of public pieces that the store does not have; empty without."""
+        figures: dict[str, Any] = self.info.get("figures", {}).get("like", {})
+        return figures
+
+    @property
     def similarity(self) -> Float64:
         """The mean similarity, by rank, of public pieces that the store does not have; float64 [M], M at most N."""
-        ranks = self.info.get("figures", {}).get("like", {}).get("similarity")
-        return np.asarray([1.0] if not ranks else ranks[: len(self)], np.float64)
+        return np.asarray((self.like.get("similarity") or [1.0])[: len(self)], np.float64)
 
     @property
     def overall(self) -> float:
         """The mean similarity of such a piece and any piece of the store."""
-        return float(self.info.get("figures", {}).get("like", {}).get("overall", 0.0))
+        return float(self.like.get("overall", 0.0))
 
     def save(self, url: str | PathLike[str]) -> Store:
         """Write the store to a folder (any fsspec URL), ``_artifact.json`` last; return it with that address.
 
         An existing copy of the same store is left unchanged. Raises UserError if another artifact is there.
         """
-        url = absolute(url)
+        url = files.absolute(files.as_text(url))
         if not is_artifact(url):
             described_as = {"kind": KIND, "version": VERSION, **self.write(url)}
             if complete(url, described_as, indent=1, ensure_ascii=False):
@@ -169,7 +174,7 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None, encoder:
     """
     given = files.as_text(url)
     named = given.startswith(SCHEME) or is_name(given)
-    address = absolute(located(f"{given}-store", "store") if named else given)
+    address = files.absolute(located(f"{given}-store", "store") if named else given)
     info = _read_info(address)
     made_of, name = info["space"], info["encoder"].partition("/")[0]
     if name not in (BUILT_IN, (encoder or "").partition("/")[0]):
@@ -187,10 +192,8 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None, encoder:
         column = read_table(str(folder / TEXTS), ["text"]).column("text")
         texts = column.cast(pa.large_string()).combine_chunks()
         texts = texts if isinstance(texts, pa.Array) else pa.concat_arrays(texts.chunks)
-        vectors = np.load(folder / VECTORS, mmap_mode="r", allow_pickle=False)
-        if not isinstance(vectors, np.ndarray):  # an archive of arrays
-            raise KeyError(VECTORS)  # noqa: TRY301
-    except (*BROKEN_ARRAY, pa.ArrowException, KeyError):
+        vectors = mapped(folder / VECTORS)
+    except (*BROKEN_ARRAY, pa.ArrowException, UserError):
         raise SAVED.damaged(address, "a file is missing or cut short") from None
     if vectors.dtype != np.int8 or vectors.shape != (len(texts), made_by.dimensions) or texts.null_count:
         raise SAVED.damaged(address, "texts and vectors do not go together")

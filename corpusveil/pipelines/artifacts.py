@@ -62,14 +62,20 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     output = needed(flow.counts, "collocations.counts")
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
     with making(output, watch) as said:
-        made = count_corpus(flow.input, output, settings.engine.make(), options, watch=watch.stage)
+        made = count_corpus(flow.input, output, settings.engine.make(), options)
         least, longest = made["options"]["min_count"], made["options"]["max_n"]
         said.append(
             f"{several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least {several(least, 'time')}"
         )
         sizes = (several(made[f"{what}s".replace(" ", "_")], what) for what in _COUNTED)
         said.append(", ".join(sizes))
+    _say_hidden(flow.input, watch)
     return made
+
+
+def _say_hidden(inputs: Sequence[str], watch: Watch) -> None:
+    find_shards(inputs, hidden=(hidden := set[str]()))
+    watch.hidden(hidden)
 
 
 def score(settings: Settings, watch: Watch) -> dict[str, Any]:
@@ -79,7 +85,7 @@ def score(settings: Settings, watch: Watch) -> dict[str, Any]:
     connectors = connector_words(flow.connectors, read_artifact(files.absolute(counts), "counts").get("language"))
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
     with making(output, watch) as said:
-        made = score_counts(counts, output, settings.engine.make(), scoring, watch=watch.stage)
+        made = score_counts(counts, output, settings.engine.make(), scoring)
         said.append(", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items()))
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
         top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
@@ -94,12 +100,13 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
     with making(output, watch) as said:
         made = tokenize_corpus(
             flow.input, output, settings.engine.make(), flow.tokenizer, flow.table,
-            text=flow.text, hyphens=flow.hyphens, language=_language(flow), watch=watch.stage,
+            text=flow.text, hyphens=flow.hyphens, language=_language(flow),
         )  # fmt: skip
         said.append(
             f"{several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
             f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}"
         )
+    _say_hidden(flow.input, watch)
     return made
 
 
@@ -225,7 +232,7 @@ def store(settings: Settings, watch: Watch) -> Store:
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
             (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
-            encoder=chosen.encoder, refuse=chosen.refuse, watch=watch.stage,
+            encoder=chosen.encoder, refuse=chosen.refuse,
         )  # fmt: skip
         info = made.info
         pieces = f"{several(len(made), 'piece')} of {info['fit']:,} that are fit"

@@ -49,7 +49,7 @@ def privatize(
     engine = plan.engine.make()
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
-    outcome = dataclasses.replace(plan.run, debug=debug, watch=watch.shards, begun=begun).privatize(engine)
+    outcome = dataclasses.replace(plan.run, debug=debug, begun=begun).privatize(engine)
     _describe(outcome, plan, watch)
     return outcome
 
@@ -106,9 +106,7 @@ def _describe(outcome: Outcome, plan: Plan, watch: Watch) -> None:
     watch.say(f"to publish: {output} and {page_of(output)}; never {plan.run.writes.private.url}, the private records")
     if columns.keep:
         watch.say(f"copied in the clear: {listed(columns.keep)}")
-    if hidden := outcome.not_read:
-        what = several(len(hidden), "hidden file or folder", "hidden files or folders")
-        watch.say(f"not read: {what} of the input (names with a dot or an underscore first), such as {hidden[0]}")
+    watch.hidden(outcome.not_read)
     if outcome.not_copied:
         watch.say(f"not copied: {listed(outcome.not_copied)} (keep names columns to copy, in the clear)")
     if (own := plan.own_key) is not None:

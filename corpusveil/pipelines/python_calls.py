@@ -19,7 +19,6 @@ from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.passages.pieces import Per
 from corpusveil.passages.store import Store
-from corpusveil.pipelines.fields import Setting
 from corpusveil.pipelines.flows import options_of
 from corpusveil.pipelines.preview import ROWS, TEXTS, Preview, previewed
 from corpusveil.pipelines.resolve import release_of
@@ -122,7 +121,8 @@ def preview(
 def _named(call: str, space: str | Space | None, mechanism: str | None, policies: Mapping[str, Any]) -> Settings:
     """Return the settings of named arguments; those that are None are not given."""
     made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
-    known = _arguments()
+    options = options_of("privatize", in_files=True).items()
+    known = {name: setting for name, setting in options if name in _ALSO or setting.name in _RELEASES}
     names = {setting.place: name for name, setting in known.items()}
     caller = Caller(
         lambda place: names.get(place, place.partition(".")[2] or place), lambda value: f" = {value!r}", f"{call}: ",
@@ -141,14 +141,6 @@ def _named(call: str, space: str | Space | None, mechanism: str | None, policies
     if (output := made.get("output")) is not None:
         output["path"] = "-"
     return validated(made, caller).with_names()
-
-
-def _arguments() -> dict[str, Setting]:
-    options = options_of("privatize", in_files=True).items()
-    return {
-        name: setting for name, setting in options
-        if name in _ALSO or setting.name in _RELEASES
-    }  # fmt: skip
 
 
 def privatize_corpus(

@@ -60,7 +60,7 @@ def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
         spending = Spending(ledger.path, ledger.cap, units_of(ledger.unit), corpus.name or "", ledger.over_cap)
     columns = dataclasses.replace(columns, marked=settings.store is not None and settings.store.mark_source)
     reads = CorpusIn(corpus.input, columns, corpus.root, corpus.name, output.on_bad_rows)
-    writes = CorpusOut(output.path, records_of(output), output.format, output.rows_per_task)
+    writes = CorpusOut(output.path, output.records, output.format, output.rows_per_task)
     run = Run(release, reads, writes, spending=spending)
     return Plan(run, settings.engine, own if own is not None and own.exists() else None)
 
@@ -114,17 +114,12 @@ def keep(key: Key, own: Path) -> Key:
     return Key.load(own)
 
 
-def records_of(output: OutputSettings) -> str:
-    """Return the address of the private records."""
-    return output.records or output.path.rstrip("/") + ".records"
-
-
 def refuse_published(settings: Settings) -> None:
     """Raise UserError if the output contains, or is in, something that must not be published."""
     output, ledger = needed(settings.output, "output"), settings.ledger
     folders = ("the ledger", "the private records")
     private: dict[str, Iterable[str | None]] = {
-        "the private records": [records_of(output)],
+        "the private records": [CorpusOut(output.path, output.records).private.url],
         "the file of schedule.metrics": [settings.schedule.metrics],
         "the key": [settings.key.path or str(own_key(settings))],
         "the file of terms": map(terms_path, settings.spans.find),

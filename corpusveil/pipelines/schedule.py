@@ -31,12 +31,12 @@ from corpusveil.errors import (
     WorkError,
 )
 from corpusveil.pipelines.privatize import privatize
-from corpusveil.pipelines.resolve import key_of, records_of, refuse_published, resolve
+from corpusveil.pipelines.resolve import key_of, refuse_published, resolve
 from corpusveil.pipelines.settings import needed
 from corpusveil.pipelines.settings.toml import Document
 from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files, formats, lease
-from corpusveil.storage.corpus import Claim
+from corpusveil.storage.corpus import Claim, CorpusOut
 from corpusveil.storage.failures import failing
 from corpusveil.storage.inputs import InputShard, find_shards, root_of
 from corpusveil.storage.records import Line, Record, Records, Shard
@@ -90,7 +90,7 @@ class Schedule:
         """Return the schedule of a file, as its records have it. Raises UserError if its key is not fit."""
         settings = document.settings
         corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
-        root, records = corpus.root or root_of(corpus.input), Records(files.absolute(records_of(output)))
+        root, records = corpus.root or root_of(corpus.input), CorpusOut(output.path, output.records).private
         schedule = cls(document, root, output.path, records, key_of(settings.key).derive("records"), State())
         with contextlib.suppress(ArtifactError):  # then it is made again
             schedule.state = records.read(STATE, State) or State()
@@ -306,7 +306,8 @@ def check(document: Document) -> None:
 def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
     """Do all due runs, after a ``repair``; return the exit status. A second start at the same time does nothing."""
     check(document)
-    records = Records(files.absolute(records_of(needed(document.settings.output, "output"))))
+    output = needed(document.settings.output, "output")
+    records = CorpusOut(output.path, output.records).private
     records.close()
     held = lease.take(records.url)
     if isinstance(held, str):

@@ -8,25 +8,23 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import itertools
 import os
 import pkgutil
 import re
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from corpusveil.errors import PackageError, SettingError
+from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.registry import Registry
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.text.spans import Declared, Function, OfFunction, Recognizer, Spans
 from corpusveil.text.tokens import Tokens
-
-if TYPE_CHECKING:
-    from corpusveil.recognizers.terms import ListedTerms
 
 RECOGNIZERS: Registry[Declared | Function] = Registry("recognizer")
 _TERMS = "terms:"
@@ -35,7 +33,7 @@ _FUNCTION = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
 def _loaded(name: str) -> Declared | Function:
     """Return what an entry point or MODULE:FUNCTION names. Raises UserError for a name that says nothing."""
-    if _FUNCTION.fullmatch(name) and name not in RECOGNIZERS.names():
+    if _FUNCTION.fullmatch(name):
         return _imported(name)
     try:
         return RECOGNIZERS.find(name)
@@ -67,17 +65,15 @@ def named(recognizer: str | Function) -> Named:
     """
     if (path := terms_path(recognizer)) is not None:
         data = files.read_bytes(path)
-        terms = _terms(data, path)
+        terms = ListedTerms.of_bytes(data, path)
         mark = hashlib.sha256(data).hexdigest()
         return Named(path, "terms/2", mark, None, lambda _: OfFunction(path, terms), f"{path}: {terms.summary}.")
     loaded = _loaded(recognizer) if isinstance(recognizer, str) else recognizer
     of = recognizer if hasattr(recognizer, "__qualname__") else type(recognizer)
     name = recognizer if isinstance(recognizer, str) else f"{of.__module__}:{of.__qualname__}"
     if isinstance(loaded, Declared):
-        identity = f"{name}/{loaded.version}"
-        return Named(
-            name, identity, identity, loaded.kinds, lambda space: _OfKinds(name, loaded.make(space), loaded.kinds)
-        )
+        identity, kinds = f"{name}/{loaded.version}", loaded.kinds
+        return Named(name, identity, identity, kinds, lambda space: _OfKinds(name, loaded.make(space), kinds))
     version = getattr(loaded, "version", None)
     if version is None and "<" in getattr(loaded, "__qualname__", "<"):  # two of one name would be one release
         raise SettingError(
@@ -86,13 +82,6 @@ def named(recognizer: str | Function) -> Named:
         )
     identity = name if version is None else f"{name}/{version}"
     return Named(name, identity, identity, None, lambda _: OfFunction(name, loaded))
-
-
-@functools.lru_cache(maxsize=4)
-def _terms(data: bytes, path: str) -> ListedTerms:
-    from corpusveil.recognizers.terms import ListedTerms
-
-    return ListedTerms.of_bytes(data, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +105,7 @@ class _OfKinds:
 def kinds(find: Sequence[str | Function]) -> set[str] | None:
     """Return the kinds that recognizers find; None if one that may find any is among them."""
     several = [named(name).kinds for name in find]
-    return None if None in several else {kind for kinds in several if kinds is not None for kind in kinds}
+    return None if None in several else {*itertools.chain.from_iterable(kinds or () for kinds in several)}
 
 
 def terms_path(name: str | Function) -> str | None:

@@ -6,10 +6,10 @@ line has more than one tab, quotes, brackets, semicolons or commas but before a 
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
-from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 from corpusveil.errors import DataError, PackageError
 from corpusveil.storage.forms import unmarked
@@ -52,27 +52,20 @@ def _forms(term: str) -> set[str]:
     return {same, *(form.translate(_BARE) for form in (same, same.translate(_GERMAN)) if len(form) > 3)}
 
 
-@dataclass(frozen=True, slots=True)
 class ListedTerms:
     """Finds terms, each a (kind, term), between characters that are no letters or digits."""
 
-    terms: tuple[tuple[str, str], ...] = field(repr=False)
-    _kinds: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    _automaton: Any = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
+    def __init__(self, terms: tuple[tuple[str, str], ...]) -> None:
         try:
             from ahocorasick_rs import AhoCorasick
         except ImportError:
             raise PackageError("A file of terms needs a package: pip install 'corpusveil[spans]'.") from None
-        forms = [(kind, form) for kind, term in self.terms for form in sorted(_forms(term))]
-        object.__setattr__(self, "_kinds", tuple(kind for kind, _ in forms))
-        object.__setattr__(self, "_automaton", AhoCorasick([form for _, form in forms]))
-
-    def __reduce__(self) -> tuple[type[ListedTerms], tuple[tuple[tuple[str, str], ...]]]:
-        return ListedTerms, (self.terms,)
+        forms = [(kind, form) for kind, term in terms for form in sorted(_forms(term))]
+        self.terms, self._kinds = terms, [kind for kind, _ in forms]
+        self._automaton = AhoCorasick([form for _, form in forms])
 
     @classmethod
+    @functools.lru_cache(maxsize=4)
     def of_bytes(cls, raw: bytes, url: str) -> Self:
         """Return the terms of a file. Raises UserError, which quotes nothing, naming the row that cannot be used."""
         terms: dict[tuple[str, str], None] = {}

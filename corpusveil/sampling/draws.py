@@ -103,10 +103,6 @@ class DrawKey:
     def __reduce__(self) -> tuple[object, ...]:
         return (type(self), (self.aes, self.tag)) if self.source is None else (_derived_again, self.source)
 
-    def tags(self, column: str, identities: Sequence[Any], data: UInt8, documents: Int64) -> UInt64:
-        """Return the tag of each document, of column name, id and raw bytes; uint64 [D, 2], low half first."""
-        return keyed_tags(self.tag, column, identities, data, documents)
-
 
 @functools.lru_cache(maxsize=16)
 def _derived_again(place: tuple[str, str], fingerprint: str, release_digest: str) -> DrawKey:
@@ -156,7 +152,7 @@ class Draws:
     @classmethod
     def of_tokens(cls, key: DrawKey, count: int, *, document: str = "tokens") -> Self:
         """Return draws for ``count`` tokens of one document that is known by name only; for trials and examples."""
-        tags = key.tags("", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
+        tags = keyed_tags(key.tag, "", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
         return cls(key, tags, np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64))
 
     def of(self, tokens: slice | Integers) -> Draws:

@@ -51,7 +51,7 @@ def _check(secret: bytes, source: str, size: int = 0) -> bytes:
             f"{source}: a key has exactly {KEY_BYTES} random bytes, and this has {length:,}; make a key with "
             "'corpusveil key new PATH'."
         )
-    if len(set(secret)) < FEWEST_BYTES or _is_text(secret):
+    if secret != _TEST_SECRET and (len(set(secret)) < FEWEST_BYTES or _is_text(secret)):
         raise SettingError(
             f"{source}: this looks like a passphrase, which can be guessed; make a random key with 'corpusveil key "
             "new PATH'."
@@ -76,19 +76,19 @@ class Key:
     """
 
     secret: bytes = field(repr=False)
-    test: bool = False
-    """A public test key: everything made with it is marked NOT PRIVATE."""
     place: tuple[str, str] | None = field(default=None, repr=False, compare=False)
     """Where each process reads it (``at``); None: it is sent."""
 
     def __post_init__(self) -> None:
-        if self.secret == _TEST_SECRET:
-            object.__setattr__(self, "test", True)
-        else:
-            _check(self.secret, "Key")
+        _check(self.secret, "Key")
 
     def __reduce__(self) -> tuple[object, ...]:
-        return (type(self), (self.secret, self.test)) if self.place is None else (type(self).at, self.place)
+        return (type(self), (self.secret,)) if self.place is None else (type(self).at, self.place)
+
+    @property
+    def test(self) -> bool:
+        """Whether this is the public test key: everything made with it is marked NOT PRIVATE."""
+        return self.secret == _TEST_SECRET
 
     @classmethod
     def generate(cls) -> Key:
@@ -101,7 +101,7 @@ class Key:
     @classmethod
     def for_tests(cls) -> Key:
         """Return the published test key. It protects nothing."""
-        return cls(_TEST_SECRET, test=True)
+        return cls(_TEST_SECRET)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Key:
@@ -120,11 +120,9 @@ class Key:
             raise MissingError(
                 f"{name}: there is no such key file; make a key with 'corpusveil key new {name}'."
             ) from None
-        except IsADirectoryError:
-            raise SettingError(f"{name}: this is a folder; name the key file in it.") from None
         except OSError as error:
             raise SettingError(f"{name}: the key file could not be read ({error.strerror}).") from None
-        key = cls(secret if secret == _TEST_SECRET else _check(secret, name, status.st_size))
+        key = cls(_check(secret, name, status.st_size))
         mode = stat.S_IMODE(status.st_mode)
         if os.name == "posix" and mode & OTHERS & ~_granted(status):
             raise SettingError(
@@ -143,7 +141,7 @@ class Key:
             secret = bytes.fromhex(text.strip())
         except ValueError:
             raise SettingError(f"{name}: this environment variable is not a key; set it to 64 hex digits.") from None
-        return cls(secret if secret == _TEST_SECRET else _check(secret, name))
+        return cls(_check(secret, name))
 
     @classmethod
     def at(cls, kind: str, name: str) -> Key:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.arrays import Int32, Int64, UInt64
-from corpusveil.compiled import compiled, u
+from corpusveil.compiled import compiled, inlined, u
 from corpusveil.errors import SettingError
 
 TOTAL = 1 << 64
@@ -68,37 +68,44 @@ def integer_weights(counts: Int64) -> UInt64:
     return np.array(weights, dtype=np.uint64)
 
 
+@inlined
+def cell_of(draw: Any, lower_bounds: Any, guide: Any, shift: Any) -> Any:
+    """Return the cell of a draw in a `WeightTable`, whose arrays these are."""
+    bucket = draw >> shift
+    low = guide[bucket]
+    high = guide[bucket + np.uint64(1)]
+    while low < high:
+        middle = (low + high + 1) >> 1
+        if lower_bounds[u(middle)] <= draw:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 @compiled
-def _search(lower_bounds: Any, guide: Any, draws: Any, out: Any) -> None:
-    shift = np.uint64(64 - 12)
+def _search(lower_bounds: Any, guide: Any, shift: Any, draws: Any, out: Any) -> None:
     for t in range(draws.size):
-        draw = draws[u(t)]
-        bucket = draw >> shift
-        low = guide[bucket]
-        high = guide[bucket + np.uint64(1)]
-        while low < high:
-            middle = (low + high + 1) >> 1
-            if lower_bounds[u(middle)] <= draw:
-                low = middle
-            else:
-                high = middle - 1
-        out[u(t)] = low
+        out[u(t)] = cell_of(draws[u(t)], lower_bounds, guide, shift)
 
 
 class WeightTable:
-    """Cells by integer weight: draw d selects the last cell whose lower bound is at most d."""
+    """Cells by integer weight: draw d selects the last cell whose lower bound is at most d.
 
-    __slots__ = ("guide", "lower_bounds")
+    A guide by the first ``bits`` of a draw, ``draw >> shift``, narrows the search.
+    """
 
-    def __init__(self, weights: UInt64) -> None:
+    __slots__ = ("guide", "lower_bounds", "shift")
+
+    def __init__(self, weights: UInt64, bits: int = 12) -> None:
         bounds = np.zeros(weights.size, dtype=np.uint64)
         np.cumsum(weights[:-1], out=bounds[1:])
-        edges = np.arange(1 << 12, dtype=np.uint64) << np.uint64(64 - 12)
-        self.lower_bounds = bounds
+        self.lower_bounds, self.shift = bounds, np.uint64(64 - bits)
+        edges = np.arange(1 << bits, dtype=np.uint64) << self.shift
         self.guide = np.append(np.searchsorted(bounds, edges, side="right") - 1, weights.size - 1).astype(np.int64)
 
     def cells(self, draws: UInt64) -> Int32:
         """Return the cell of each draw; uint64 [T] -> int32 [T]."""
         out = np.empty(draws.size, dtype=np.int32)
-        _search(self.lower_bounds, self.guide, draws, out)
+        _search(self.lower_bounds, self.guide, self.shift, draws, out)
         return out

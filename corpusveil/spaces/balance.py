@@ -14,7 +14,6 @@ mechanisms on lists, and harmed those on vectors (``docs/evaluation-figures.md``
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from dataclasses import dataclass
 from decimal import Decimal
@@ -26,7 +25,6 @@ from corpusveil.errors import DataError, SettingError
 from corpusveil.sampling.weights import ln
 from corpusveil.search.neighbors import nearest
 from corpusveil.spaces.grammar import checked
-from corpusveil.spaces.vectors import Vectors
 
 OF_LISTS = 1.0
 """The default B of the lists."""
@@ -42,11 +40,6 @@ class Balance:
     alone: bool
     order: str
     why: str
-
-    @property
-    def decides(self) -> list[str | float]:
-        """The fields that distinguish the call for a balanced space from that for a plain space."""
-        return [*(["lists"] if self.alone else []), self.weight] if self.weight else []
 
     def sentence(self) -> str:
         """Return it as one sentence."""
@@ -69,32 +62,27 @@ def resolved(balance: float | None, order: str | None, obstacle: str | None) -> 
     return Balance(OF_LISTS, True, order or "improved", "the default where there are public counts")
 
 
-def balanced(vectors: Vectors, counts: Int64 | None, balance: float) -> tuple[Vectors, float]:
-    """Return phi' of V words, float32 [V, d + 1], and its s; ``counts`` int64 [V] are public.
+def balanced(vectors: Float32, source: str, counts: Int64 | None, balance: float) -> tuple[Float32, float]:
+    """Return phi' of V words, float32 [V, d] -> [V, d + 1], and its s; ``counts`` int64 [V] are public.
 
     Raises UserError if there are no counts, if all words are equally frequent, or if the median distance is 0 because
     most words share their vector.
     """
     if counts is None or not counts.any():
         raise SettingError(
-            f"{vectors.source}: balance {balance:g} needs public counts of the words; give counts, such as the "
+            f"{source}: balance {balance:g} needs public counts of the words; give counts, such as the "
             "output of 'corpusveil count'."
         )
     logarithms = _logarithms(counts)
     mean = math.fsum(logarithms) / logarithms.size
     deviation = math.sqrt(math.fsum((logarithms - mean) ** 2) / logarithms.size)
-    spacing = median_spacing(vectors.vectors)
+    spacing = median_spacing(vectors)
     if not deviation or not spacing:
-        why = (
-            "all words have the same public count"
-            if not deviation
-            else "most words share their vector with another word"
-        )
-        raise DataError(f"{vectors.source}: balance {balance:g} has no effect, since {why}; leave it out.")
+        why = "most words share their vector with another word" if deviation else "all words have the same public count"
+        raise DataError(f"{source}: balance {balance:g} has no effect, since {why}; leave it out.")
     scale = spacing / deviation
     frequency = (balance * scale * (logarithms - mean)).astype(np.float32)
-    longer = np.concatenate([vectors.vectors, frequency[:, None]], axis=1)
-    return dataclasses.replace(vectors, vectors=longer), scale
+    return np.concatenate([vectors, frequency[:, None]], axis=1), scale
 
 
 def _logarithms(counts: Int64) -> Float64:

@@ -9,12 +9,8 @@ from typing import Any
 import numpy as np
 
 from corpusveil.arrays import Float32, Int64
-from corpusveil.errors import (
-    DataError,
-    SettingError,
-    listed,
-)
-from corpusveil.spaces.balance import Balance, balanced, resolved
+from corpusveil.errors import DataError, SettingError, not_a_choice
+from corpusveil.spaces.balance import balanced, resolved
 from corpusveil.spaces.grammar import OF_LISTS, Neighbors, checked, with_grammar
 from corpusveil.spaces.list_orders import ORDERS
 from corpusveil.spaces.space import KIND, VERSION, Space, content_digest
@@ -63,16 +59,21 @@ def build_space(
     embeddings = [vectors] if isinstance(vectors, Vectors) else list(vectors)
     if not all(isinstance(embedding, Vectors) for embedding in embeddings):
         raise SettingError("vectors: give the result of cv.read_vectors(URL), not addresses or arrays.")
-    _check(embeddings, order)
+    if not embeddings:
+        raise SettingError("There is no embedding; give at least one.")
+    if order is not None and order not in ORDERS:
+        raise not_a_choice("order", order, ORDERS)
     public = _public_counts(embeddings[0], counts)
-    chosen = _balance(lists, public, order, balance)
+    without = "there are no public counts" if public is None else None if lists else "there are no lists"
+    chosen = resolved(balance, order, without)
     of_use, use_note = _grammar(lists, neighbors, grammar)
     indices = _rows(embeddings, only, exclude)
     words = [word for word in indices[0] if all(word in index for index in indices)]
     if len(words) < 2:
         names = ", ".join(e.source for e in embeddings)
         raise DataError(
-            f"{names}: these have {len(words)} words in common, and a space needs at least two; use other embeddings."
+            f"{names}: these have {len(words)} of the requested words in common, and a space needs at least two; "
+            "give other embeddings or more words."
         )
     rows = [np.array([index[word] for word in words]) for index in indices]
     if not 0 <= lists <= len(words):
@@ -87,17 +88,21 @@ def build_space(
         with waiting("learning how words are used"):
             ordered = [with_grammar(v, use, of_use) for v in restricted]
     if chosen.weight:
-        sources = [embedding.source for embedding in embeddings]
+
+        def weighted(several: Sequence[Float32]) -> list[tuple[Float32, float]]:
+            pairs = zip(several, embeddings, strict=True)
+            return [balanced(v, e.source, vocabulary.counts, chosen.weight) for v, e in pairs]
+
         try:
-            weighted = _balanced(words, sources, ordered, vocabulary.counts, chosen.weight)
+            longer = weighted(ordered)
             if not chosen.alone:
-                restricted = _balanced(words, sources, restricted, vocabulary.counts, chosen.weight)[0]
+                restricted = [v for v, _ in weighted(restricted)]
         except (SettingError, DataError):
             if not chosen.alone:
                 raise
             chosen = resolved(None, order, "all words have the same public count, or the same vector")
         else:
-            ordered, scales = weighted
+            ordered, scales = [v for v, _ in longer], [scale for _, scale in longer]
     orders = np.concatenate([ORDERS[chosen.order](v, s) for v, s in zip(ordered, starts, strict=True)])
     named = [[words[start] for start in ids] for ids in starts]
     made = _made(embeddings, [*map(len, indices)], named, chosen.order)
@@ -122,47 +127,25 @@ def in_common(space: Space) -> str:
     return "" if len(sources) < 2 else f"{len(space):,} words are in all {len(sources)} embeddings ({each})"
 
 
-def _balance(lists: int, public: Int64 | None, order: str | None, balance: float | None) -> Balance:
-    """Resolve a balance and an order for a space."""
-    obstacle = None
-    if public is None:
-        obstacle = "there are no public counts"
-    elif not lists:
-        obstacle = "there are no lists"
-    return resolved(balance, order, obstacle)
-
-
-def _balanced(
-    words: list[str], sources: Sequence[str], vectors: Sequence[Float32], counts: Int64 | None, weight: float
-) -> tuple[list[Float32], list[float]]:
-    """Return the balanced vectors of each embedding, and their scales."""
-    made = [balanced(Vectors(words, v, source), counts, weight) for v, source in zip(vectors, sources, strict=True)]
-    return [longer.vectors for longer, _ in made], [scale for _, scale in made]
-
-
 def _grammar(lists: int, neighbors: Neighbors | None, grammar: float | None) -> tuple[float, dict[str, Any]]:
     """Return the weight of grammar in the order of the lists, and a description's fields for it.
 
     Raises UserError for a weight that is out of range, or that this space cannot have.
     """
-    obstacle: str | None
     if neighbors is None or not neighbors.counts.size:
-        obstacle = "there are no public counts of pairs of words"
-    elif not lists:
-        obstacle = "there are no lists"
+        obstacle: str | None = "there are no public counts of pairs of words"
     else:
-        obstacle = neighbors.obstacle
+        obstacle = neighbors.obstacle if lists else "there are no lists"
     if grammar is None:
-        return (0.0, {}) if obstacle or neighbors is None else (OF_LISTS, _use_note(OF_LISTS, "the default"))
-    if checked("grammar", grammar) and obstacle:
+        weight, why = 0.0 if obstacle else OF_LISTS, "the default"
+    else:
+        weight, why = checked("grammar", grammar), "as asked"
+    if weight and obstacle:
         raise SettingError(
-            f"grammar {grammar:g} has no effect: {obstacle}; give counts of pairs in more text, or leave it out."
+            f"grammar {weight:g} has no effect: {obstacle}; give counts of pairs in more text, or leave it out."
         )
-    return float(grammar), _use_note(grammar, "as asked") if grammar else {}
-
-
-def _use_note(weight: float, why: str) -> dict[str, Any]:
-    return {"grammar": weight, "grammar_note": f"Grammar {weight:g} in the order of the lists: {why}."}
+    note = {"grammar": weight, "grammar_note": f"Grammar {weight:g} in the order of the lists: {why}."}
+    return weight, note if weight else {}
 
 
 def _made(
@@ -177,44 +160,29 @@ def _made(
             for e, size in zip(embeddings, sizes, strict=True)
         ],
         "order": order,
-        **_hyphens(embeddings),
-        **_language(embeddings),
+        **_read_alike(embeddings, "hyphens"),
+        **_read_alike(embeddings, "language"),
         "lists": [{"source": e.source, "start": start} for e, chosen in pairs for start in chosen],
     }
 
 
-def _hyphens(embeddings: Sequence[Vectors]) -> dict[str, str]:
-    """Return whether hyphens join words in the text of the embeddings, if known. All must agree."""
-    known = {embedding.hyphens: embedding.source for embedding in embeddings if embedding.hyphens is not None}
+def _read_alike(embeddings: Sequence[Vectors], how: str) -> dict[str, str]:
+    """Return how the text of the embeddings was read, as to hyphens or language, if known. All must agree."""
+    known = {value: e.source for e in embeddings if (value := getattr(e, how)) is not None}
     if len(known) > 1:
+        read = " and ".join(f"{source} with {how} {value}" for value, source in known.items())
         raise SettingError(
-            f"Hyphens join words in the text of {known['join']} and split words in the text of {known['split']}; use "
-            "embeddings whose texts were read alike."
+            f"The texts of these were read differently, {read}; use embeddings whose texts were read alike."
         )
-    return {"hyphens": next(iter(known))} if known else {}
-
-
-def _language(embeddings: Sequence[Vectors]) -> dict[str, str]:
-    """Return as which language the text of the embeddings was read, if known. All must agree."""
-    known = {embedding.language for embedding in embeddings if embedding.language is not None}
-    if len(known) > 1:
-        raise SettingError(f"The texts of the embeddings were read as {listed(sorted(known))}; use one language.")
-    return {"language": known.pop()} if known else {}
-
-
-def _check(embeddings: Sequence[Vectors], order: str | None) -> None:
-    if not embeddings:
-        raise SettingError("There is no embedding; give at least one.")
-    if order is not None and order not in ORDERS:
-        raise SettingError(f"order={order!r}: choose one of {', '.join(ORDERS)}.")
+    return {how: next(iter(known))} if known else {}
 
 
 def _public_counts(first: Vectors, other: Int64 | None) -> Int64 | None:
     """Return the counts to store, None if there are none (or if all are 0, which is the same)."""
     counts = first.counts if other is None else np.asarray(other, np.int64)
-    if counts is not None and counts.shape != (len(first),):
+    if counts is not None and (counts.shape != (len(first),) or counts.min() < 0):
         raise SettingError(
-            f"{len(counts)} counts for {len(first)} words; give a count for each word of the first embedding."
+            f"{counts.size} counts for {len(first)} words: give each word of the first embedding one, none negative."
         )
     return counts if counts is not None and counts.any() else None
 
@@ -229,9 +197,6 @@ def _rows(
         rows = rows_without(embedding.words, exclude) if exclude else range(len(embedding))
         words = ((embedding.words[row], row) for row in rows)
         allowed.append({word: row for word, row in words if kept is None or word in kept})
-        if len(allowed[-1]) < 2:
-            few = f"{embedding.source}: the embedding has {len(allowed[-1])} of the requested words"
-            raise DataError(f"{few}, and at least two are needed.")
     return allowed
 
 

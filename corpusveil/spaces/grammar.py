@@ -12,7 +12,6 @@ places of the list (``mechanisms.md`` §20). Vectors are unchanged.
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,13 +66,6 @@ class Neighbors:
         ids = np.array([index.get(word, -1) for word in words], np.int32)[self.rows]
         kept = ids >= 0
         return Neighbors(len(chosen), self.width, ids[kept], self.columns[kept], self.counts[kept])
-
-    @property
-    def digest(self) -> str:
-        sha = hashlib.sha256(f"{self.words} {self.width}".encode())
-        for array in (self.rows, self.columns, self.counts):
-            sha.update(np.ascontiguousarray(array).data.cast("B") if array.size else b"")
-        return sha.hexdigest()
 
     @property
     def pairs(self) -> Int64:

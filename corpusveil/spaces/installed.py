@@ -19,7 +19,7 @@ import zipfile
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from corpusveil.errors import ArtifactError, MissingError, PackageError, nearest
 from corpusveil.ownership import refuse_others
@@ -43,11 +43,8 @@ def is_name(address: Any, folder: str = "") -> bool:
     return is_plain and not files.exists(os.path.join(folder, address))
 
 
-Which = Literal["space", "counts", "collocations", "store"]
-
-
-def located(address: str, which: Which) -> str:
-    """Return the folder that an address names, unpacked once; any other address unchanged.
+def located(address: str, which: str) -> str:
+    """Return the folder ``which``, one of ``COMMANDS``, that an address names, unpacked once; others unchanged.
 
     Other processes wait meanwhile. Raises UserError for a name that no package, or more than one, provides; for a
     damaged archive or one without such a folder; and where other users may write to the cache.

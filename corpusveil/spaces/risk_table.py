@@ -6,6 +6,7 @@ Whoever attacks measures it (``corpusveil evaluate risk``). The digest of the sp
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 from typing import Annotated, Any
 
 from pydantic import Field
@@ -31,11 +32,6 @@ class Recovered(Record):
     text: Line
     points: list[tuple[_Epsilon, _Share, _Share]] = Field(min_length=1)
 
-    def rises(self) -> bool:
-        """Say whether each epsilon is above the one before."""
-        epsilons = [epsilon for epsilon, *_ in self.points]
-        return epsilons == sorted(set(epsilons))
-
 
 class RiskTable(Record):
     """The content of ``risk.json``; of several texts, the first decides what a risk chooses."""
@@ -46,7 +42,9 @@ class RiskTable(Record):
     def read(cls, data: bytes) -> RiskTable | None:
         """Return the table of a file; None for a file of anything else."""
         table = cls.of(data) if len(data) <= MOST_BYTES else None
-        return table if table is not None and all(each.rises() for each in table.recovered) else None
+        if table is not None and all(a < b for each in table.recovered for (a, *_), (b, *_) in pairwise(each.points)):
+            return table
+        return None
 
     def about(self, mechanism: str, parameters: dict[str, Any], stop_words: str) -> list[Recovered]:
         """Return what was recovered of a mechanism with these parameters, by text."""

@@ -5,6 +5,7 @@ A saved space is opened once in a process: checked against its digest, and memor
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 from collections.abc import Collection
@@ -17,13 +18,7 @@ import numpy.typing as npt
 
 from corpusveil.arrays import Float32, Int8, Int32, Int64
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import (
-    AddressError,
-    ArtifactError,
-    DataError,
-    SettingError,
-    UserError,
-)
+from corpusveil.errors import AddressError, ArtifactError, DataError, SettingError, UserError
 from corpusveil.spaces.installed import located
 from corpusveil.spaces.risk_table import RiskTable
 from corpusveil.spaces.vocabulary import (
@@ -48,7 +43,7 @@ _BLANK_BYTES = np.frombuffer("".join(sorted(BLANKS)).encode(), np.uint8)
 SAVED: Saved[Space] = Saved(KIND, VERSION)
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Space:
     """A vocabulary of V words, each with a vector and a position on each of L lists of similar words.
 
@@ -77,25 +72,22 @@ class Space:
     info: dict[str, Any] = field(default_factory=dict, repr=False)
     risk: bytes = b""
     sentences: Int8 | None = None
-    _positions: Int32 | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
         size = len(self.vocabulary)
         if size < 2:
             raise DataError(f"A space of {size} words cannot hide anything; give at least two words.")
-        if self.vectors.dtype != np.float32 or self.vectors.ndim != 2 or len(self.vectors) != size:
-            raise SettingError(f"vectors are {self.vectors.dtype} {self.vectors.shape}; float32 ({size}, d) is needed.")
-        if self.lists.dtype != np.int32 or self.lists.ndim != 2 or self.lists.shape[1] != size:
-            raise SettingError(f"lists are {self.lists.dtype} {self.lists.shape}; int32 (L, {size}) is needed.")
+        for name, dtype, axis, wanted in (
+            ("vectors", "float32", 0, "(V, d)"), ("lists", "int32", 1, "(L, V)"), ("sentences", "int8", 0, "(V, d)")
+        ):  # fmt: skip
+            if (array := getattr(self, name)) is None:
+                continue
+            if array.dtype != dtype or array.ndim != 2 or array.shape[axis] != size:
+                raise SettingError(f"{name}: {array.dtype} {array.shape}; {dtype} {wanted} is needed, V = {size}.")
+            object.__setattr__(self, name, read_only(array))
         for number, row in enumerate(self.lists):
             if row.min() < 0 or row.max() >= size or np.bincount(row, minlength=size).max() != 1:
                 raise ArtifactError(f"List {number} does not contain every word once; build the space again.")
-        if (taught := self.sentences) is not None:
-            if taught.dtype != np.int8 or taught.ndim != 2 or len(taught) != size:
-                raise SettingError(f"sentence vectors are {taught.dtype} {taught.shape}; int8 ({size}, d) is needed.")
-            object.__setattr__(self, "sentences", read_only(taught))
-        object.__setattr__(self, "vectors", read_only(self.vectors))
-        object.__setattr__(self, "lists", read_only(self.lists))
 
     def __len__(self) -> int:
         return len(self.vocabulary)
@@ -142,16 +134,13 @@ class Space:
     def dimensions(self) -> int:
         return int(self.vectors.shape[1])
 
-    @property
+    @functools.cached_property
     def positions(self) -> Int32:
         """int32 [L, V], id -> position on each list; computed at the first use."""
-        positions = self._positions
-        if positions is None:
-            positions = np.empty(self.lists.shape, np.int32)
-            for row, order in zip(positions, self.lists, strict=True):
-                row[order] = np.arange(len(self), dtype=np.int32)
-            positions.setflags(write=False)
-            object.__setattr__(self, "_positions", positions)
+        positions = np.empty(self.lists.shape, np.int32)
+        for row, order in zip(positions, self.lists, strict=True):
+            row[order] = np.arange(len(self), dtype=np.int32)
+        positions.setflags(write=False)
         return positions
 
     def without(self, words: Collection[str]) -> Space:
@@ -185,14 +174,12 @@ class Space:
         Raises:
             UserError: another artifact is there; a saved space is never overwritten.
         """
-        url = absolute(url)
+        url = files.absolute(files.as_text(url))
         if not is_artifact(url):
-            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists)):
-                with files.open_write(files.join(url, name)) as file:
-                    np.save(file, array, allow_pickle=False)
-            if self.sentences is not None:
-                with files.open_write(files.join(url, SENTENCES)) as file:
-                    np.save(file, self.sentences, allow_pickle=False)
+            for name, array in ((VECTORS, self.vectors), (LISTS, self.lists), (SENTENCES, self.sentences)):
+                if array is not None:
+                    with files.open_write(files.join(url, name)) as file:
+                        np.save(file, array, allow_pickle=False)
             write_vocabulary(self.vocabulary, files.join(url, VOCABULARY))
             if self.risk:
                 files.write_bytes(files.join(url, RISK), self.risk)
@@ -250,12 +237,6 @@ def content_digest(
     return sha.hexdigest()
 
 
-def absolute(url: str | os.PathLike[str]) -> str:
-    """Return ``url``, a local path made absolute, so that a process with another working folder finds it."""
-    url = files.as_text(url)
-    return str(files.resolve(url)[1]) if files.is_local(url) else url
-
-
 def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     """Open the space at ``url``: any fsspec URL, or the name of an installed space, such as ``en``.
 
@@ -265,21 +246,16 @@ def load_space(url: str | os.PathLike[str], *, verify: bool = True) -> Space:
     >>> cv.load_space("en").word(0)
     'the'
     """
-    url = absolute(located(files.as_text(url), "space"))
+    url = files.absolute(located(files.as_text(url), "space"))
     info = SAVED.read(url)
-    names = [
-        VECTORS,
-        LISTS,
-        VOCABULARY,
-        *(name for name, key in ((RISK, "risk"), (SENTENCES, "sentences")) if info.get(key)),
-    ]
-    folder = home.local_folder(url, names, info["digest"])
+    more = [name for name, key in ((RISK, "risk"), (SENTENCES, "sentences")) if info.get(key)]
+    folder = home.local_folder(url, [VECTORS, LISTS, VOCABULARY, *more], info["digest"])
     where = str(folder) if str(folder) == url else f"{url} (local copy {folder}; delete it first)"
     try:
         vocabulary = read_vocabulary(str(folder / VOCABULARY))
-        vectors, lists = _mapped(folder / VECTORS), _mapped(folder / LISTS)
+        vectors, lists = mapped(folder / VECTORS), mapped(folder / LISTS)
         risk = (folder / RISK).read_bytes() if info.get("risk") else b""
-        taught = _mapped(folder / SENTENCES) if info.get("sentences") else None
+        taught = mapped(folder / SENTENCES) if info.get("sentences") else None
         space = Space(vocabulary, vectors, lists, info["digest"], url, info, risk, taught)
     except OSError:
         raise SAVED.damaged(where, f"{RISK} is missing or cannot be read") from None
@@ -306,11 +282,14 @@ def reopen(url: str, digest: str) -> Space:
     return SAVED.reopen(load_space, url, digest)
 
 
-def _mapped(path: Path) -> npt.NDArray[Any]:
+def mapped(path: Path) -> npt.NDArray[Any]:
+    """Return the array of a file, mapped into memory. Raises UserError, which names the file alone."""
     try:
-        array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.load(path, mmap_mode="r", allow_pickle=False)
     except PermissionError:
         raise AddressError(f"there is no permission to read {path.name}.") from None
     except BROKEN_ARRAY:
         raise ArtifactError(f"{path.name} is missing or cut short.") from None
+    if not isinstance(array, np.ndarray):
+        raise ArtifactError(f"{path.name} is an archive of arrays.")
     return array

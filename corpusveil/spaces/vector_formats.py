@@ -1,4 +1,4 @@
-"""Readers of word vectors, one a format: a file's address -> ``VectorTable``.
+"""Readers of word vectors, one a format: a file's address -> what ``Vectors`` takes, by name.
 
 A reader checks what only it can see (a ragged row, a broken archive), and raises UserError
 that names the file and the row; ``Vectors`` checks what holds for all (finite, no duplicates, no blanks). To add a
@@ -10,15 +10,20 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
+<<<<<<< HEAD
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
+=======
+from collections.abc import Iterator
+from itertools import chain
+from typing import IO, Any
+>>>>>>> main
 
 import numpy as np
-import numpy.typing as npt
 
-from corpusveil.arrays import Float32, Int64
-from corpusveil.choices import HYPHENS, Hyphens
+from corpusveil.arrays import Float32
+from corpusveil.choices import HYPHENS
 from corpusveil.errors import ArtifactError, DataError
 from corpusveil.spaces.vocabulary import read_vocabulary
 from corpusveil.storage import files
@@ -31,6 +36,7 @@ from corpusveil.text.languages import rule
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
 
 
+<<<<<<< HEAD
 @dataclass(frozen=True, slots=True)
 class VectorTable:
     """Words and their vectors as a file holds them, unchecked.
@@ -46,6 +52,16 @@ class VectorTable:
     counts: Int64 | None = None
     hyphens: Hyphens | None = None
     language: str | None = None
+=======
+@contextlib.contextmanager
+def open_plain(url: str) -> Iterator[IO[bytes]]:
+    """Open a file for reading, after its byte order mark; unpacked where its name ends in ``.gz`` or ``.zst``."""
+    with files.open_read(url) as packed:
+        plain = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
+        if plain.peek(3).startswith(codecs.BOM_UTF8):
+            plain.read(3)
+        yield plain
+>>>>>>> main
 
 
 def decode(word: bytes, url: str, row: int) -> str:
@@ -56,7 +72,7 @@ def decode(word: bytes, url: str, row: int) -> str:
         raise DataError(f"{url}, row {row}: the word is not valid UTF-8; convert the file to UTF-8.") from None
 
 
-def read_npz(url: str) -> VectorTable:
+def read_npz(url: str) -> dict[str, Any]:
     """Read a NumPy archive: ``vocab`` (strings [V]) and ``vectors`` ([V, d]); never unpickled."""
     unusable = (
         f"{url}: this is no .npz archive with the arrays 'vocab', one-dimensional, of strings, and 'vectors', of "
@@ -71,12 +87,13 @@ def read_npz(url: str) -> VectorTable:
             raise DataError(unusable) from None
     if not is_usable:
         raise DataError(unusable)
-    if words.dtype.kind == "U":
-        return VectorTable(words.tolist(), vectors)
-    return VectorTable([decode(word, url, row) for row, word in enumerate(words.tolist(), 1)], vectors)
+    every = words.tolist()
+    if words.dtype.kind == "S":
+        every = [decode(word, url, row) for row, word in enumerate(every, 1)]
+    return {"words": every, "vectors": vectors}
 
 
-def read_text(url: str) -> VectorTable:
+def read_text(url: str) -> dict[str, Any]:
     """Read text: a word and its numbers a line, separated by blanks (word2vec with a header ``V d``, GloVe without).
 
     The first line is a header when it holds exactly two integers; so a file of one-dimensional vectors whose first word
@@ -101,7 +118,7 @@ def read_text(url: str) -> VectorTable:
             f"{url}, row 1: the header says {header[0]} words, and the file has {len(words)}; fetch the file "
             "again if it is incomplete."
         )
-    return VectorTable(words, np.stack(vectors), first_row)
+    return {"words": words, "vectors": np.stack(vectors), "first_row": first_row}
 
 
 def _header(line: bytes) -> tuple[int, int] | None:
@@ -127,7 +144,7 @@ def _numbers(text: bytes, width: int | None, url: str, row: int) -> Float32:
     raise DataError(f"{url}, row {row}: there are {many} numbers {wanted}{hint}; correct or delete this row.")
 
 
-def read_binary(url: str) -> VectorTable:
+def read_binary(url: str) -> dict[str, Any]:
     """Read word2vec's binary format: a line ``V d``, then a word, a blank, d little-endian float32, often a newline."""
     with files.open_read(url) as packed:
         file = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
@@ -158,10 +175,10 @@ def read_binary(url: str) -> VectorTable:
         at = end
     if body[at:].strip():
         raise DataError(wrong)
-    return VectorTable(words, vectors)
+    return {"words": words, "vectors": vectors}
 
 
-def read_artifact(url: str) -> VectorTable:
+def read_artifact(url: str) -> dict[str, Any]:
     """Read a vectors artifact: a folder with ``vectors.npy`` [V, d] and ``vocabulary.parquet``."""
     matrix = files.join(url, "vectors.npy")
     with files.open_read(matrix) as file:
@@ -172,16 +189,9 @@ def read_artifact(url: str) -> VectorTable:
                 f"{matrix}: this is not a valid NumPy array of numbers; write the artifact again."
             ) from None
     vocabulary = read_vocabulary(files.join(url, "vocabulary.parquet"))
-    return VectorTable(list(vocabulary.words), vectors, 1, vocabulary.counts, *_reading(url))
-
-
-def _reading(url: str) -> tuple[Hyphens | None, str | None]:
-    """Return how text was read, hyphens and language, by the description of the artifact; None if it does not say."""
     description = described(url)
     fields = {} if description is None else description.as_dict()
-    hyphens, language = fields.get("hyphens"), fields.get("language")
-    if hyphens is not None and hyphens not in HYPHENS:
-        raise ArtifactError(f"{url}: hyphens = {hyphens!r}: only {' or '.join(HYPHENS)} is valid; train again.")
-    if not (language is None or rule(language, "name")):
-        raise ArtifactError(f"{url}: language = {language!r} is not known; train again.")
-    return hyphens, language
+    read: dict[str, Any] = {name: fields.get(name) for name in ("hyphens", "language")}
+    if read["hyphens"] not in (None, *HYPHENS) or not (read["language"] is None or rule(read["language"], "name")):
+        raise ArtifactError(f"{url}: its description has another reading of text; train again.")
+    return {"words": list(vocabulary.words), "vectors": vectors, "counts": vocabulary.counts, **read}

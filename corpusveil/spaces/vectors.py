@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass
 from typing import Any
@@ -14,16 +15,17 @@ from corpusveil.arrays import Float32, Int64
 from corpusveil.choices import Hyphens
 from corpusveil.errors import DataError, SettingError
 from corpusveil.spaces import vector_formats
-from corpusveil.spaces.vector_formats import VectorTable
 from corpusveil.spaces.vocabulary import BLOCK
 from corpusveil.storage import files
 from corpusveil.text import languages
 
-READERS: Mapping[str, Callable[[str], VectorTable]] = {
+READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
     ".npz": vector_formats.read_npz,
     ".bin": vector_formats.read_binary,
 }
 """Reader by suffix (``.gz`` and ``.zst`` aside); a folder is a vectors artifact, everything else is text."""
+_NO_WORD = re.compile(r"\A\Z|[\s\0\ud800-\udfff]")
+"""Nothing, any white space of Unicode, a zero, or half of a character."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,14 +107,11 @@ def read_vectors(url: str | os.PathLike[str], language: str | None = None) -> Ve
     """
     url = files.as_text(url)
     table = reader(url)(url)
-    name = files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1]
-    language = languages.agreed(language, table.language, url)
-    return Vectors(
-        table.words, table.vectors, name, table.counts, table.hyphens, language, where=url, first_row=table.first_row
-    )  # fmt: skip
+    table["language"] = languages.agreed(language, table.get("language"), url)
+    return Vectors(source=files.resolve(url)[1].rstrip("/").rsplit("/", 1)[-1], where=url, **table)
 
 
-def reader(url: str) -> Callable[[str], VectorTable]:
+def reader(url: str) -> Callable[[str], dict[str, Any]]:
     """Return the reader of ``url`` by its suffix, or by its being a folder."""
     name = url.rstrip("/").rsplit("/", 1)[-1].lower().removesuffix(".gz").removesuffix(".zst")
     if name.endswith((".kv", ".model")):
@@ -152,14 +151,9 @@ def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row:
 def _check_words(words: list[str], where: str, first_row: int) -> None:
     seen: dict[str, int] = {}
     for row, word in enumerate(words, first_row):
-        if word.split() != [word] or "\0" in word:  # any white space of Unicode
+        if _NO_WORD.search(word):
             raise DataError(
-                f"{where}, row {row}: the word {'contains a blank' if word else 'is empty'}; correct or delete it."
+                f"{where}, row {row}: the word is empty, has a blank or is not valid Unicode; correct or delete it."
             )
         if (earlier := seen.setdefault(word, row)) != row:
             raise DataError(f"{where}, row {row}: this word is also in row {earlier}; delete either row.")
-    try:
-        "".join(words).encode("utf-8")
-    except UnicodeEncodeError:
-        row = next(row for row, word in enumerate(words, first_row) if any("\ud800" <= c <= "\udfff" for c in word))
-        raise DataError(f"{where}, row {row}: the word is not valid Unicode; correct or delete this row.") from None

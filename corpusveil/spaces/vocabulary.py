@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import unicodedata
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -14,11 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.arrays import Int32, Int64, UInt8
-from corpusveil.errors import (
-    ArtifactError,
-    DataError,
-    SettingError,
-)
+from corpusveil.errors import ArtifactError, DataError, SettingError
 from corpusveil.storage import files
 from corpusveil.storage.forms import unmarked
 from corpusveil.storage.parquet import read_whole, sound, write_table
@@ -29,7 +26,7 @@ BLANKS = frozenset(" \t\n\r\v\f\0")
 BLOCK = 8192
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Vocabulary:
     """V different words, numbered from 0.
 
@@ -40,16 +37,8 @@ class Vocabulary:
     text: UInt8
     offsets: Int64
     counts: Int64 | None = None
-    _words: list[str] | None = field(default=None, init=False, repr=False)
-    _ids: dict[str, int] | None = field(default=None, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        if self.counts is not None and self.counts.shape != (len(self),):
-            raise SettingError(
-                f"{self.counts.shape} counts for a vocabulary of {len(self)} words; give a count for each word."
-            )
-        if self.counts is not None and len(self) and self.counts.min() < 0:
-            raise SettingError(f"The count of word {int(self.counts.argmin())} is negative; give counts of 0 or more.")
         for name in ("text", "offsets", "counts"):
             if (array := getattr(self, name)) is not None:
                 object.__setattr__(self, name, read_only(array))
@@ -60,29 +49,29 @@ class Vocabulary:
     @classmethod
     def from_words(cls, words: Sequence[str], counts: Int64 | None = None) -> Vocabulary:
         vocabulary = cls(*concatenate([word.encode() for word in words]), counts)
-        if len(vocabulary._index()) != len(words):
+        if len(vocabulary._index) != len(words):
             raise SettingError("A vocabulary contains each word once; remove the duplicates.")
         return vocabulary
 
-    @property
+    @functools.cached_property
     def words(self) -> Sequence[str]:
         """The words by id, decoded once."""
-        words = self._words
-        if words is None:
-            text, ends = self.text.tobytes(), self.offsets.tolist()
-            words = [text[a:b].decode("utf-8") for a, b in pairwise(ends)]
-            object.__setattr__(self, "_words", words)
-        return words
+        text, ends = self.text.tobytes(), self.offsets.tolist()
+        return [text[a:b].decode("utf-8") for a, b in pairwise(ends)]
+
+    @functools.cached_property
+    def _index(self) -> dict[str, int]:
+        return {word: id for id, word in enumerate(self.words)}
 
     def id(self, word: str) -> int:
         """Return the id of ``word``. Raises UserError, which does not repeat the word, if there is none."""
-        if (id_ := self._index().get(word)) is None:
+        if (id_ := self._index.get(word)) is None:
             raise SettingError(f"This word is not among the {len(self):,} words of this vocabulary.")
         return id_
 
     def ids(self, words: Sequence[str], missing: int) -> Int32:
         """Return the ids of words, int32 [k]; ``missing`` for a word that the vocabulary lacks."""
-        index = self._index()
+        index = self._index
         return np.fromiter((index.get(word, missing) for word in words), np.int32, len(words))
 
     def word(self, id: int) -> str:
@@ -94,17 +83,10 @@ class Vocabulary:
         return len(self.offsets) - 1
 
     def __contains__(self, word: object) -> bool:
-        return word in self._index()
+        return word in self._index
 
     def __reduce__(self) -> tuple[object, ...]:
         return Vocabulary, (self.text, self.offsets, self.counts)
-
-    def _index(self) -> dict[str, int]:
-        ids = self._ids
-        if ids is None:
-            ids = {word: id for id, word in enumerate(self.words)}
-            object.__setattr__(self, "_ids", ids)
-        return ids
 
 
 def read_words(url: str) -> list[str]:

@@ -74,13 +74,6 @@ class Unpacked(io.RawIOBase):
         return size
 
 
-def check(file: IO[bytes], name: str, codec: Codec) -> None:
-    """Raise UserError if a compressed file is damaged, which its end may be the first to show."""
-    if codec:
-        for _ in chunks(file, name, codec):
-            pass
-
-
 class CountingReader(io.RawIOBase):
     """A file that counts the bytes that are ``read`` from it, and stays open when this is closed."""
 

@@ -27,8 +27,6 @@ WORDS = {
     "format": "another output format",
 }
 """What is the same for all starts of a run, and the words for another run, by the field of a claim."""
-MAY_DIFFER = {"root", "records", "rows_per_task"}
-"""The fields that may differ between starts of one run; ``root`` is part of the paths of ``inputs`` in a claim."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,7 +37,10 @@ class Documents:
         some = slice(first, last)
         return Documents(
             self.texts.slice(first, last - first), self.identities[some], self.column,
-            {name: _slice(column, first, last) for name, column in self.values.items()},
+            {
+                name: column.slice(first, last - first) if hasattr(column, "slice") else column[some]
+                for name, column in self.values.items()
+            },
             self.rows[some], self.place,
         )  # fmt: skip
 
@@ -58,7 +61,3 @@ def chosen(values: Any, at: Sequence[int]) -> Any:
     if values is None:
         return None
     return values.take(pa.array(at, pa.int64())) if hasattr(values, "take") else [values[place] for place in at]
-
-
-def _slice(column: Any, first: int, last: int) -> Any:
-    return column.slice(first, last - first) if hasattr(column, "slice") else column[first:last]

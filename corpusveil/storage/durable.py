@@ -39,8 +39,6 @@ from corpusveil.waiting import waiting
 
 R = TypeVar("R", bound=Record)
 T = TypeVar("T")
-StageWatch = Callable[[str, str, int], AbstractContextManager[Any]]
-"""``watch(name, folder, tasks)`` may show how many of the tasks have a record in the folder."""
 _NUMBERED = re.compile(r"part-(\d+)-of-")
 
 
@@ -163,14 +161,13 @@ def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: Abstrac
     refuse_failed(work.place())
 
 
-def run(work: Work[R], tasks: Sequence[Any], engine: Engine, watch: StageWatch | None = None) -> list[R]:
+def run(work: Work[R], tasks: Sequence[Any], engine: Engine) -> list[R]:
     """Run work to its end, and return the records of its tasks, in order. Raises what ``run_tasks`` raises."""
     place = work.place()
     forget_failed(place)
     left = work.left(tasks)
     if left:
-        shown = waiting(work.name) if watch is None else watch(work.name, place.address(work.folder), len(tasks))
-        run_tasks(work, left, engine, shown)
+        run_tasks(work, left, engine, waiting(work.name, lambda: (len(place.names(work.folder)), len(tasks), "")))
     records = [record for task in tasks if (record := work.read(task)) is not None]
     if len(records) < len(tasks):
         raise WorkError(f"{place.url}: a task left no record; run the same command again.")

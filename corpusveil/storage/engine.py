@@ -46,12 +46,3 @@ ENGINES: Registry[type[Engine]] = Registry("engine")
 def settings_of(name: str) -> list[str]:
     """Return the settings of ``[engine]`` that an engine takes."""
     return [field.name for field in dataclasses.fields(ENGINES.find(name)) if field.init]  # type: ignore[arg-type]
-
-
-def make_engine(name: str, **settings: Any) -> Engine:
-    """Return an engine with these settings, ready to run. Raises UserError for an unknown engine, and if it cannot."""
-    given = {setting: tuple(value) if isinstance(value, list) else value for setting, value in settings.items()}
-    made = ENGINES.find(name)(**given)
-    if hasattr(made, "check"):
-        made.check()
-    return made

@@ -115,7 +115,12 @@ def sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     if isinstance(error, ImportError) or (scheme in EXTRAS and "not known" in str(error)):
         what = f"pip install 'corpusveil[{EXTRAS[scheme]}]'" if scheme in EXTRAS else str(error)
         return PackageError(f"{url}: this address needs a package that is missing: {what}.")
-    kinds = [kind for cause in _chain(error) for kind in type(cause).__mro__ if cause is error or _is_own(kind)]
+    kinds = [
+        kind
+        for cause in _chain(error)
+        for kind in type(cause).__mro__
+        if cause is error or kind.__module__ != "builtins"
+    ]
     signs = f"{codes_of(error)} {' '.join(kind.__name__ for kind in kinds)}"
     kind, words = next((kind, words) for sign, kind, words in _SENTENCES if re.search(sign, signs))
     return kind(f"{url}: {words.format(doing=doing, reason=_reason(error))}")
@@ -125,10 +130,6 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
-
-
-def _is_own(kind: type) -> bool:
-    return kind.__module__ != "builtins"
 
 
 def _reason(error: BaseException) -> str:

@@ -74,11 +74,6 @@ def is_local(url: str) -> bool:
     return isinstance(resolve(url)[0], LocalFileSystem)
 
 
-def persists(url: str) -> bool:
-    """Say whether files at ``url`` outlive this process."""
-    return "memory" not in protocols(resolve(url)[0])
-
-
 def join(url: str, *parts: str) -> str:
     """Append path parts to a URL or a local path."""
     return "/".join([url.rstrip("/") or "/", *(part.strip("/") for part in parts)])

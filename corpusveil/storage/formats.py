@@ -24,7 +24,7 @@ def _declared() -> dict[str, tuple[str, Codec]]:
     codecs = declared(folder, "CODECS")
     return {
         suffix + codec: (f"{_PACKAGE}.{module}", codec)
-        for module, suffixes in declared(folder, "SUFFIXES", by_all=True).items()
+        for module, suffixes in declared(folder, "SUFFIXES").items()
         for suffix in suffixes
         for codec in codecs.get(module, CODECS)
     }

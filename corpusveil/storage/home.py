@@ -25,12 +25,6 @@ _NOTE = ".output"
 """The ending of the note next to an output's own key."""
 
 
-def cache_path() -> Path:
-    """Return the path of this user's cache folder: ``CORPUSVEIL_CACHE``, otherwise the XDG folder."""
-    base = os.environ.get("CORPUSVEIL_CACHE")
-    return Path(base) if base else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil"
-
-
 def configuration_path() -> Path:
     """Return the folder of this user's keys: ``corpusveil`` in the XDG folder of configurations."""
     return Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "corpusveil"
@@ -61,8 +55,12 @@ def own_keys() -> list[tuple[Path, str | None]]:
 
 
 def cache_folder(*parts: str) -> Path:
-    """Return a folder of this user's cache, created if missing. Raises UserError if others may write to it."""
-    folder = cache_path()
+    """Return a folder of this user's cache, ``CORPUSVEIL_CACHE`` or the XDG folder, created if missing.
+
+    Raises UserError if others may write to it.
+    """
+    base = os.environ.get("CORPUSVEIL_CACHE")
+    folder = Path(base or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "corpusveil")
     try:
         for part in ("", *parts):
             folder = folder / part

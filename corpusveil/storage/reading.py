@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
 from corpusveil.errors import BadShardsError, CorpusveilError, DataError, SettingError, UserError
@@ -17,6 +19,7 @@ from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
 from corpusveil.storage.tasks import KeyedReader, ShardTask
+from corpusveil.storage.values import unit_texts
 
 MOST_PLACES = 100
 """Of rows that a shard leaves out, their places in the records."""
@@ -122,20 +125,18 @@ def reading(task: ShardTask, columns: Columns, key: bytes = b"", bad: BadRows | 
 
 
 def _lacking(task: ShardTask, columns: Columns) -> list[BadRow]:
-    """Return the rows of a task that lack what the run needs, ascending; they are read for that alone."""
-    if columns.needs is None:
+    """Return the rows of a task that have a text and no unit, ascending; they are read for that alone."""
+    if not columns.units:
         return []
-    asked = dataclasses.replace(columns, keep=columns.needs.columns, needs=None)
-    with reading(task, asked, bad=BadRows()) as shard:
-        lacking = {bad.number: bad for batch in shard.batches for bad in (*batch.bad, *columns.needs.lacking(batch))}
+    lacking: dict[int, BadRow] = {}
+    with reading(task, dataclasses.replace(columns, keep=columns.units, units=()), bad=BadRows()) as shard:
+        for batch in shard.batches:
+            lacking |= {bad.number: bad for bad in batch.bad}
+            for name, values in zip(columns.units, batch.kept, strict=True):
+                why = f"the unit {name} is no string or whole number; add it."
+                lacks = pc.and_(batch.texts.is_valid(), unit_texts(values).is_null())
+                lacking |= {batch.numbers[at]: BadRow(batch.numbers[at], why) for at in np.flatnonzero(lacks).tolist()}
     return [lacking[number] for number in sorted(lacking)]
-
-
-def _without_id(batch: Batch, column: str | None) -> Iterator[BadRow]:
-    """Yield the rows whose id is null or empty."""
-    for number, identity in zip(batch.numbers, batch.ids or (), strict=False):
-        if identity is None or identity == "":
-            yield BadRow(number, f"the id column {column!r} is empty; give every row an id.")
 
 
 def _sound(
@@ -148,8 +149,10 @@ def _sound(
     """
     try:
         for batch in batches:
-            numbers = set(batch.numbers)
-            if here := [*_without_id(batch, column), *(bad for bad in lacking if bad.number in numbers)]:
+            numbers, why = set(batch.numbers), f"the id column {column!r} is empty; give every row an id."
+            named = zip(batch.numbers, batch.ids or (), strict=False)
+            here = [BadRow(number, why) for number, identity in named if identity is None or identity == ""]
+            if here := [*here, *(bad for bad in lacking if bad.number in numbers)]:
                 batch.leave_out([bad.number for bad in here])
                 batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
             for bad in batch.bad:
@@ -159,6 +162,8 @@ def _sound(
                 aside.add(bad, sentence)
             yield batch
     except UserError:
-        with files.open_read(task.url) as file:
-            compression.check(file, task.url, compression.codec_of(formats.form_of(task.url)))
+        if codec := compression.codec_of(formats.form_of(task.url)):
+            with files.open_read(task.url) as file:
+                for _ in compression.chunks(file, task.url, codec):
+                    pass
         raise

@@ -13,7 +13,7 @@ from typing import IO, Any
 
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import WorkError, changed_while_read
+from corpusveil.errors import WorkError
 from corpusveil.storage.failures import failing
 
 READ_BYTES = 8 << 20
@@ -60,7 +60,7 @@ class Reader(io.RawIOBase):
         with failing(self._url, "read"):
             now = self._fs.info(self._path)
         if any(now[name] != self._info[name] for name in _STAMPS if name in now and name in self._info):
-            raise changed_while_read(self._url)
+            raise WorkError(f"{self._url}: this file changed while it was read; run the same command again.")
 
     def readable(self) -> bool:
         return True
@@ -125,7 +125,13 @@ def writing(fs: Any, path: str, url: str) -> Iterator[IO[bytes]]:
                     folder, name = posixpath.split(path)
                     fs.makedirs(folder, exist_ok=True)
                     where = posixpath.join(folder, f".{name}.{uuid.uuid4().hex}.part")
-                _send(fs, file, written, where)
+                if written <= PART_BYTES:
+                    fs.pipe_file(where, file.read())
+                else:
+                    file.flush()
+                    # S3's client would hold ten parts of 50 MiB in memory.
+                    options = {"chunksize": PART_BYTES, "max_concurrency": 1} if "s3" in protocols(fs) else {}
+                    fs.put_file(f"/dev/fd/{file.fileno()}", where, **options)
                 size = int(fs.info(where)["size"])
     except OSError as error:
         raise WorkError(f"{tempfile.gettempdir()}: could not be written ({error.strerror}).") from None
@@ -136,13 +142,3 @@ def writing(fs: Any, path: str, url: str) -> Iterator[IO[bytes]]:
     if where != path:
         with failing(url, "written"):
             fs.mv(where, path)
-
-
-def _send(fs: Any, file: Any, size: int, path: str) -> None:
-    if size <= PART_BYTES:
-        fs.pipe_file(path, file.read())
-        return
-    file.flush()
-    # S3's client would hold ten parts of 50 MiB in memory.
-    options = {"chunksize": PART_BYTES, "max_concurrency": 1} if "s3" in protocols(fs) else {}
-    fs.put_file(f"/dev/fd/{file.fileno()}", path, **options)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,29 +26,19 @@ SOURCE, PUBLIC = "source", "public"
 """The column that marks passages, on request, and its only value."""
 
 
-class Needs(Protocol):
-    """Values that each row must have, such as a unit in these ``columns``, although they are not written."""
-
-    @property
-    def columns(self) -> tuple[str, ...]: ...
-
-    def lacking(self, batch: Batch) -> Iterator[BadRow]:
-        """Yield the rows of a batch, with these columns kept, that lack what they need."""
-
-
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Which columns a run reads: the text, perhaps an id, and those that are kept as they are.
 
-    Rows that lack what the run ``needs`` are left out.
-    ``separator`` is that of the cells of CSV, in and out.
+    Rows with a text and without a unit in a column of ``units`` are left out. ``separator`` is that of the cells of
+    CSV, in and out.
     """
 
     text: str = "text"
     id: str | None = None
     keep: tuple[str, ...] = ()
     separator: Separator = "comma"
-    needs: Needs | None = None
+    units: tuple[str, ...] = ()
     marked: bool = False
     """Whether a column ``SOURCE`` that says *public* is written next to the text, which is then a passage."""
 

@@ -79,6 +79,32 @@ def as_strings(column: pa.Array) -> pa.Array:
     return pc.if_else(column.is_valid(), texts, pa.scalar(None, pa.large_string()))
 
 
+def text_of(value: Any) -> str | None:
+    """Return the text of a unit's value, a string or a whole number; None for any other, and for an empty string."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(value)
+    return value if isinstance(value, str) and value else None
+
+
+def unit_texts(values: Any) -> pa.Array:
+    """Return the texts of units' values, of Arrow or Python, large_string [D]; null where one has none."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    kind = getattr(values, "type", None)
+    if kind is not None and pa.types.is_dictionary(kind):
+        values, kind = values.cast(kind.value_type), kind.value_type
+    if kind == JSON:
+        values = [None if text is None else orjson.loads(text) for text in values.storage.to_pylist()]
+    if not isinstance(values, pa.Array):
+        return pa.array([text_of(value) for value in values], pa.large_string())
+    if pa.types.is_integer(kind):
+        return values.cast(pa.large_string())
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        texts = values.cast(pa.large_string())
+        return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
+    return pa.nulls(len(values), pa.large_string())
+
+
 def refuse_unsaid(names: Sequence[str], kept: Sequence[pa.Array], file: str) -> None:
     """Raise DataError for the first kept column with a float that JSON cannot say."""
     for name, column in zip(names, kept, strict=True):

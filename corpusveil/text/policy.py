@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from corpusveil.choices import HYPHENS, MARKUPS, POLICIES, Hyphens, Markup, Policy
-from corpusveil.errors import SettingError, not_a_choice
+from corpusveil.errors import not_a_choice
 from corpusveil.text import languages
 
 if TYPE_CHECKING:
@@ -15,7 +15,10 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 PRIVATIZE, RESAMPLE, MASK, DROP, KEEP, REPLACE = range(6)
-TOKENIZERS = ("word", "gst", "mst")
+_CHOICES = {
+    "layout": ("normalize", "keep"), "case": ("lower", "restore"), "hyphens": HYPHENS, "markup": MARKUPS,
+    "tokenizer": ("word", "gst", "mst"),
+}  # fmt: skip
 
 KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER, SPAN = range(8)
 """Roles: a token's class, with words split into known, unknown and stop words."""
@@ -70,22 +73,10 @@ class TextPolicy:
     language: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ROLE_NAMES[1:]:
-            value = getattr(self, name)
-            if value not in POLICIES:
-                raise not_a_choice(name, value, POLICIES)
-            if value == "privatize" and name != "stop_words":
-                raise SettingError(
-                    f"{name} = 'privatize': only words of the vocabulary can be privatized; "
-                    "choose resample, mask, drop or keep."
-                )
-        for name, allowed in (
-            ("layout", ("normalize", "keep")), ("case", ("lower", "restore")), ("hyphens", HYPHENS), ("markup", MARKUPS)
-        ):  # fmt: skip
+        choices = {name: POLICIES if name == "stop_words" else POLICIES[1:] for name in ROLE_NAMES[1:]} | _CHOICES
+        for name, allowed in choices.items():
             if getattr(self, name) not in allowed:
                 raise not_a_choice(name, getattr(self, name), allowed)
-        if self.tokenizer not in TOKENIZERS:
-            raise not_a_choice("tokenizer", self.tokenizer, TOKENIZERS)
         if self.language is not None:
             object.__setattr__(self, "language", languages.code_of(self.language))
 

@@ -129,24 +129,18 @@ def ends_and_stops(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[n
     return out, silent & ~out
 
 
-def _hyphens(tokens: Tokens) -> npt.NDArray[np.bool_]:
-    """Say which tokens are a hyphen that touches a word on either side; bool [T]."""
-    starts, ends, word = tokens.starts, tokens.ends, tokens.classes == _WORD
-    at = np.flatnonzero((tokens.classes[1:-1] == _PUNCTUATION) & word[:-2] & word[2:]) + 1
-    at = at[(ends[at - 1] == starts[at]) & (ends[at] == starts[at] + 1) & (starts[at + 1] == ends[at])]
-    out = np.zeros(len(tokens), np.bool_)
-    out[at[tokens.data[starts[at]] == ord("-")]] = True
-    return out
-
-
 def ends_and_crossed(tokens: Tokens) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
     """Say which tokens end a sentence, and which marks n-grams cross; bool [T] each.
 
     They cross the full stops of abbreviations within a sentence, and the hyphens that split words: *x-ray* is the
     bigram that *x ray* is.
     """
-    ends, crossed = ends_and_stops(tokens)
-    return ends, crossed | _hyphens(tokens)
+    last, crossed = ends_and_stops(tokens)
+    starts, ends, word = tokens.starts, tokens.ends, tokens.classes == _WORD
+    at = np.flatnonzero((tokens.classes[1:-1] == _PUNCTUATION) & word[:-2] & word[2:]) + 1
+    at = at[(ends[at - 1] == starts[at]) & (ends[at] == starts[at] + 1) & (starts[at + 1] == ends[at])]
+    crossed[at[tokens.data[starts[at]] == ord("-")]] = True
+    return last, crossed
 
 
 def consecutive(tokens: Tokens) -> tuple[Tokens, npt.NDArray[np.bool_]]:

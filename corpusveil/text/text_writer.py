@@ -11,19 +11,11 @@ from corpusveil.compiled import called, compiled, inlined, u
 from corpusveil.text import classes, policy
 from corpusveil.text.characters import LETTER, UPPER
 from corpusveil.text.output_words import LONG, Wording
+from corpusveil.text.policy import DROP, KEEP, MASK, NUMBER, OTHER, PUNCTUATION, REPLACE, RESAMPLE
 from corpusveil.text.tokenizer_loop import TokenArrays
 from corpusveil.text.utf8 import Characters, decode, kind_of, lower_into
 from corpusveil.wide import WIDTH, copy_sixteen, fetch
 
-_PRIVATIZE, _RESAMPLE, _MASK, _DROP, _KEEP, _REPLACE = (
-    policy.PRIVATIZE,
-    policy.RESAMPLE,
-    policy.MASK,
-    policy.DROP,
-    policy.KEEP,
-    policy.REPLACE,
-)
-_NUMBER, _PUNCTUATION, _OTHER, _LONG = policy.NUMBER, policy.PUNCTUATION, policy.OTHER, LONG
 _WORD, _CLASSES = classes.WORD, len(classes.CLASS_NAMES)
 
 _AHEAD = 8
@@ -31,10 +23,10 @@ _AHEAD = 8
 
 LOWER_CASE, TITLE_CASE, UPPER_CASE = range(3)
 
-ROLES_OF_CLASSES = np.full(_CLASSES, policy.OTHER, dtype=np.uint8)
+ROLES_OF_CLASSES = np.full(_CLASSES, OTHER, dtype=np.uint8)
 """The role of a token of each class, of a word one that is not known."""
-ROLES_OF_CLASSES[[classes.WORD, classes.NUMBER]] = policy.UNKNOWN_WORD, policy.NUMBER
-ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT, classes.SPAN]] = policy.PUNCTUATION, policy.CONTACT, policy.SPAN
+ROLES_OF_CLASSES[[classes.WORD, classes.NUMBER]] = policy.UNKNOWN_WORD, NUMBER
+ROLES_OF_CLASSES[[classes.PUNCTUATION, classes.CONTACT, classes.SPAN]] = PUNCTUATION, policy.CONTACT, policy.SPAN
 _PACKED, _MOST_PACKED = 8, 255
 
 
@@ -142,8 +134,8 @@ def output_bound(
 
     The documents have ``size`` bytes and ``counts`` tokens of each role; what is drawn for them has ``drawn`` bytes.
     """
-    blanks, masked = int(counts.sum()), int((counts * np.diff(masks))[actions == _MASK].sum())
-    kept = int(counts[actions == _KEEP].sum())
+    blanks, masked = int(counts.sum()), int((counts * np.diff(masks))[actions == MASK].sum())
+    kept = int(counts[actions == KEEP].sum())
     in_the_clear = size * 3 // 2 + 3 * kept if kept else 0
     return 4 * WIDTH + blanks + drawn + masked + in_the_clear + (size if keep else 0)
 
@@ -168,10 +160,10 @@ def write_text(
     _, kinds, lower = characters
     lettered = 0  # a bit for each role: what is written has letters
     for number in range(actions.size):
-        itself = actions[number] >= _KEEP
-        if actions[number] <= _RESAMPLE or (itself and number != _PUNCTUATION and number != _OTHER):
+        itself = actions[number] >= KEEP
+        if actions[number] <= RESAMPLE or (itself and number != PUNCTUATION and number != OTHER):
             lettered |= 1 << number
-    signs = actions[_NUMBER] == _KEEP
+    signs = actions[NUMBER] == KEEP
     single = word_offsets.size - 1
     last = data.size - 1
     at = np.int64(0)
@@ -196,10 +188,10 @@ def write_text(
             edge = end
             role = np.int64(roles[u(t)])
             action = actions[u(role)]
-            is_word = role != _PUNCTUATION
-            if action == _KEEP and not is_word and not signs and begins and data[start] == 0x2B and t + 1 < behind:
-                action = _DROP if starts[t + 1] == end and roles[t + 1] == _NUMBER else action
-            if action == _DROP:
+            is_word = role != PUNCTUATION
+            if action == KEEP and not is_word and not signs and begins and data[start] == 0x2B and t + 1 < behind:
+                action = DROP if starts[t + 1] == end and roles[t + 1] == NUMBER else action
+            if action == DROP:
                 dropped = True
                 continue
             has_letters = (lettered >> role) & 1 != 0
@@ -214,8 +206,8 @@ def write_text(
             wordlike = is_word
             letters = has_letters
             written += 1
-            is_drawn = action <= _RESAMPLE
-            if is_drawn | ((action == _KEEP) & (end - start == 1)):
+            is_drawn = action <= RESAMPLE
+            if is_drawn | ((action == KEEP) & (end - start == 1)):
                 byte = np.int64(data[u(min(start, last))]) if last >= 0 else 0
                 if lower_case & (byte >= 0x41) & (byte <= 0x5A):
                     byte |= 0x20
@@ -224,13 +216,13 @@ def write_text(
                     form += case_pattern(data, start, end, kinds) * vocabulary
                 copy_sixteen(records, WIDTH * form, out, at)
                 size = np.int64(records[u(WIDTH * form + WIDTH - 1)])
-                if size == _LONG:
+                if size == LONG:
                     at = _copy_wide(words, word_offsets[form], word_offsets[form + 1], out, at)
                 else:
                     at += size
-            elif action == _REPLACE:
+            elif action == REPLACE:
                 at = _copy(span_bytes, spans[drawn[t]], spans[drawn[t] + 1], out, at)
-            elif action == _MASK:
+            elif action == MASK:
                 at = _copy_wide(mask_bytes, masks[role], masks[role + 1], out, at)
             elif lower_case:
                 at = lower_into(data, start, end, out, at, lower, kinds)

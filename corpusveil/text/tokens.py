@@ -64,10 +64,6 @@ class Tokens:
         """Return the token as in the input."""
         return self.data[self.starts[token] : self.ends[token]].tobytes().decode("utf-8", "replace")
 
-    def texts(self, document: int) -> list[str]:
-        """Return all tokens of a document, for looking at."""
-        return [self.text(token) for token in range(self.offsets[document], self.offsets[document + 1])]
-
 
 def strings(column: pa.Array) -> pa.Array:
     """Return a column as string or large_string. Raises UserError when it is not of strings."""

@@ -122,24 +122,13 @@ def _fill_heads(keys: Any, key_offsets: Any, heads: Any) -> None:
         heads[word, 0], heads[word, 1] = head(keys, key_offsets[word], key_offsets[word + 1] - key_offsets[word])
 
 
-@called
-def _has_zero(keys: Any, start: int, end: int) -> bool:
-    """Say whether a word has a zero byte, which no token has and which ``heads`` could not tell from its end."""
-    for at in range(start, end):
-        if keys[at] == 0:
-            return True
-    return False
-
-
 @compiled
 def _fill(keys: Any, key_offsets: Any, heads: Any, exact: Any, slots: Any, only_exact: bool) -> None:
     """Enter the words of one round: those equal to their own lower-case form first, then the others where free."""
     id_bits = np.uint32((slots.size - 1) >> 1)
     for word in range(key_offsets.size - 1):
         start, end = key_offsets[word], key_offsets[word + 1]
-        if exact[word] != only_exact or _has_zero(keys, start, end):
-            continue
-        if find(keys, start, end, slots, heads, keys, key_offsets) >= 0:
+        if exact[word] != only_exact or find(keys, start, end, slots, heads, keys, key_offsets) >= 0:
             continue
         code = hashed(heads[word, 0], heads[word, 1], keys, start, end)
         at = place(code, slots)

@@ -78,9 +78,7 @@ class PrivatizeDocuments(beam.PTransform):
         self._fields = (text, id)
         self._kept = Columns.of(text, None, keep)
         self._account = release.account(text)
-        self._spending = require_ledger(ledger, None if ledger is None else unit, corpus)
-        if unit is not None and ledger is None:
-            raise SettingError("unit: give a ledger that is about this unit.")
+        self._spending = require_ledger(ledger, unit, corpus)
         self._units: Sequence[str] = () if self._spending is None else self._spending.columns
 
     def expand(self, documents: Any) -> Any:
@@ -141,7 +139,9 @@ class _Batch:
     characters: int = 0
 
     def add(self, document: Any, windowed: Any) -> None:
-        value, identity = _read(document, self.text, self.id)
+        value, identity = _field(document, self.text), _field(document, self.id)
+        if value is not None and not isinstance(value, str):
+            raise DataError(f"{self.text}: the text of a document is not a string; convert it first.")
         self.documents.append(document)
         self.values.append(value)
         self.identities.append(identity)
@@ -151,12 +151,8 @@ class _Batch:
     def read(self, units: Sequence[str] = ()) -> Documents:
         """Return the documents' texts, with the fields of units."""
         identities, texts = checked_identities(self.identities, self.id), large_strings(self.values, self.text)
-        return Documents(
-            texts, identities, self.text, {name: self.field(name) for name in units}, range(len(texts)), "a bundle"
-        )
-
-    def field(self, name: str) -> list[Any]:
-        return [_field(document, name) for document in self.documents]
+        values = {name: [_field(document, name) for document in self.documents] for name in units}
+        return Documents(texts, identities, self.text, values, range(len(texts)), "a bundle")
 
     def with_texts(self, private: list[Any], kept: Columns) -> Iterator[Any]:
         """Yield the documents with other texts, and of other fields those that are kept."""
@@ -209,14 +205,6 @@ def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, accoun
     """Enter all accounts of a collection in the ledger. A retry enters nothing more: entries are equal."""
     reserve_table(spending, account, (pa.ipc.open_stream(rows).read_all() for rows in element[1]))
     return True
-
-
-def _read(document: Any, text: str, id: str) -> tuple[str | None, Any]:
-    """Return the text of a document, and its id. Raises UserError for other types."""
-    value, identity = _field(document, text), _field(document, id)
-    if value is not None and not isinstance(value, str):
-        raise DataError(f"{text}: the text of a document is not a string; convert it first.")
-    return value, identity
 
 
 def _field(document: Any, name: str) -> Any:

@@ -14,8 +14,8 @@ from corpusveil.errors import (
     DataError,
     SettingError,
     column_twice,
+    existing,
     listed,
-    no_column,
     of_other_type,
 )
 from corpusveil.storage.rows import Columns
@@ -163,7 +163,7 @@ def place_of(names: Sequence[Any], name: str) -> int:
     """Return the place of a column. Raises UserError if it is missing or occurs several times."""
     places = [place for place, other in enumerate(names) if other == name]
     if not places:
-        raise no_column(name, names)
+        raise DataError(f"{name}: there is no such column{existing(name, names)}")
     if len(places) > 1:
         raise column_twice(name)
     return places[0]

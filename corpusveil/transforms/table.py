@@ -93,6 +93,17 @@ def privatize(
     return private
 
 
+def privatize_table(table: T, release: AnyRelease, text: str = "text", id: str | None = None, *, keep: Kept = ()) -> T:
+    """Privatize the column ``text`` of a table or frame, as ``privatize`` does; the column ``id`` identifies documents.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"id": ["r-1", "r-2"], "text": texts})
+    >>> cv.privatize_table(table, release, id="id", keep=["id"]).column_names
+    ['id', 'text']
+    """
+    return privatize(table, release, id, text, keep=keep)
+
+
 def masker(release: AnyRelease, text: str = "text") -> Callable[[str], str]:
     """Return a function from one text to its private text, for hooks of logs and traces; threads may share it.
 

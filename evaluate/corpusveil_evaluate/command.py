@@ -10,43 +10,50 @@ from corpusveil.cli.derived import derived
 from corpusveil.pipelines.settings import Settings
 from corpusveil_evaluate.settings import COMMAND
 
+Space = Annotated[
+    str, typer.Option(help="The space of words: a folder, a URL, or an installed name such as en.", metavar="URL")
+]
+Mechanism = Annotated[str, typer.Option(help="The mechanism. 'corpusveil mechanisms' lists all.", metavar="NAME")]
+Parameters = Annotated[
+    list[str] | None,
+    typer.Option(help="A parameter of the mechanism, such as gamma=50. Repeatable.", metavar="NAME=VALUE"),
+]
+StopWords = Annotated[
+    str, typer.Option(help="What happens to stop words: privatize, resample, mask, drop or keep.", metavar="POLICY")
+]
+MODEL = "The language model of the reader: a folder or URL that 'evaluate model' writes, or en."
+Model = Annotated[str, typer.Option(help=MODEL, metavar="URL")]
+
 
 @derived(COMMAND)
 def release(settings: Settings) -> None:
-    """Compare a release with its original: a page, JSON and CSV. They show original text, so they are private.
+    """Compare a release with its original. The page, JSON and CSV show original text, so they are private.
 
     Example: corpusveil evaluate release reviews.parquet private/reviews --space spaces/glove --label stars
     --attribute gender --output evaluation
     """
-    from corpusveil.cli.progress import Terminal
+    from corpusveil.cli.options import Terminal
     from corpusveil_evaluate.report.beside_original import run
 
-    run(settings, Terminal("none"))
+    run(settings, Terminal())
 
 
 def readers(
-    space: Annotated[str, typer.Option(help="The space.", metavar="URL")],
-    epsilon: Annotated[float, typer.Option(help="The epsilon of a word.", metavar="NUMBER")],
-    mechanism: Annotated[str, typer.Option(help="The mechanism.", metavar="NAME")] = "ring-geometric",
-    parameter: Annotated[
-        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
-    ] = None,
-    model: Annotated[
-        str | None,
-        typer.Option(
-            help="A language model of public text, made by 'evaluate model', for readers who have one.", metavar="URL"
-        ),
-    ] = None,
-    stop_words: Annotated[
-        str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
-    ] = "privatize",
+    space: Space,
+    epsilon: Annotated[float, typer.Option(help="The epsilon of a word, above 0.", metavar="NUMBER")],
+    mechanism: Mechanism = "ring-geometric",
+    parameter: Parameters = None,
+    model: Annotated[str | None, typer.Option(help=f"{MODEL} Default: readers without a model.", metavar="URL")] = None,
+    stop_words: StopWords = "privatize",
     texts: Annotated[
         str | None,
-        typer.Option("--text", help="A file of public texts that the model has not counted, to read.", metavar="FILE"),
+        typer.Option("--text", help="Public texts that the model has not counted. Default: none.", metavar="FILE"),
     ] = None,
-    output: Annotated[str | None, typer.Option(help="Write JSON to this file.", metavar="URL")] = None,
+    output: Annotated[
+        str | None, typer.Option(help="Also write the figures as JSON to this file.", metavar="URL")
+    ] = None,
 ) -> None:
-    """Print what share of words each of several readers guesses, who know ever more. Everything is public.
+    """Print the share of words that each of several readers guesses. Reads public data only.
 
     Example: corpusveil evaluate readers --space en --epsilon 1 --model en
     """
@@ -71,11 +78,11 @@ def readers(
 
 
 def model(
-    counts: Annotated[str, typer.Option(help="N-gram counts, made by 'corpusveil count'.", metavar="URL")],
+    counts: Annotated[str, typer.Option(help="Public n-gram counts, which 'corpusveil count' writes.", metavar="URL")],
     output: Annotated[str, typer.Option(help="The model: a new folder or URL.", metavar="URL")],
-    min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur less often.", min=1)] = 1,
+    min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur fewer times.", min=1)] = 1,
 ) -> None:
-    """Make a language model of n-gram counts, in memory: Kneser-Ney trigrams, which readers know.
+    """Make a language model, the Kneser-Ney trigrams of readers, of public n-gram counts. It must fit into memory.
 
     Example: corpusveil evaluate model --counts counts/c4 --output models/c4 --min-count 2
     """
@@ -87,21 +94,21 @@ def model(
 
 
 def denoise(
-    release: Annotated[str, typer.Argument(help="The folder of a release by words.", metavar="RELEASE")],
-    space: Annotated[str, typer.Option(help="The space of the release.", metavar="URL")],
-    model: Annotated[
-        str, typer.Option(help="A language model of public text, made by 'evaluate model'.", metavar="URL")
+    release: Annotated[str, typer.Argument(help="The release by words: its folder or URL.", metavar="RELEASE")],
+    space: Space,
+    model: Model,
+    output: Annotated[
+        str, typer.Option(help="The guessed texts: a new .jsonl file with a line for each row.", metavar="URL")
     ],
-    output: Annotated[str, typer.Option(help="The texts: a new file .jsonl, a line a row.", metavar="URL")],
     collocations: Annotated[
-        str | None, typer.Option(help="The collocations of the release, if it has any.", metavar="URL")
+        str | None, typer.Option(help="The collocation table of the release. Default: none.", metavar="URL")
     ] = None,
     margin: Annotated[
         float,
-        typer.Option(help="How many nats likelier a word must be to replace a rare released word. 0: the likeliest."),
+        typer.Option(help="How many nats likelier a guess must be to replace a rare released word, 0 or more."),
     ] = 0.4,
 ) -> None:
-    """Write what a reader takes for the originals of a release. Reads no private data and spends nothing.
+    """Guess the originals of a release, as a reader would. Reads no private data and spends nothing.
 
     Example: corpusveil evaluate denoise released --space en --model en --output readable.jsonl
     """
@@ -120,23 +127,19 @@ def denoise(
 
 
 def risk(
-    space: Annotated[str, typer.Option(help="The space.", metavar="URL")],
-    model: Annotated[str, typer.Option(help="What the reader knows, made by 'evaluate model'.", metavar="URL")],
+    space: Space,
+    model: Model,
     texts: Annotated[
-        str, typer.Option("--text", help="A file of public texts that were not counted.", metavar="FILE")
+        str, typer.Option("--text", help="Public texts that the model has not counted.", metavar="FILE")
     ],
-    output: Annotated[str, typer.Option(help="The space with the table: a new folder or URL.", metavar="URL")],
-    mechanism: Annotated[str, typer.Option(help="The mechanism.", metavar="NAME")] = "ring-geometric",
-    parameter: Annotated[
-        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
-    ] = None,
-    stop_words: Annotated[
-        str, typer.Option(help="The treatment of stop words, as of 'privatize'.", metavar="POLICY")
-    ] = "privatize",
+    output: Annotated[str, typer.Option(help="A copy of the space, with the table: a new URL.", metavar="URL")],
+    mechanism: Mechanism = "ring-geometric",
+    parameter: Parameters = None,
+    stop_words: StopWords = "privatize",
 ) -> None:  # fmt: skip
-    """Measure what a reader recovers at each epsilon, for 'privatize --risk'. Everything is public.
+    """Measure what a reader recovers at each epsilon, for 'privatize --risk'. Reads public data only.
 
-    The table is part of the space, so the output is another space.
+    The table is part of a space, so the output is a new space.
 
     Example: corpusveil evaluate risk --space spaces/c4 --model models/c4 --text news.jsonl --output spaces/c4-risk
     """
@@ -164,37 +167,44 @@ def _texts_of(url: str) -> list[str]:
 
 
 def audit(
-    original: Annotated[str | None, typer.Argument(help="The originals.", metavar="ORIGINAL")] = None,
-    private: Annotated[str | None, typer.Argument(help="The folder of their release.", metavar="RELEASE")] = None,
-    store: Annotated[str | None, typer.Option(help="The store of a release by passages.", metavar="URL")] = None,
-    space: Annotated[
-        str | None, typer.Option(help="The space of a mechanism, or of a release by words.", metavar="URL")
+    original: Annotated[
+        str | None, typer.Argument(help="The originals: a file, folder or glob.", metavar="ORIGINAL")
     ] = None,
-    text: Annotated[str, typer.Option(help="The column with the text.", metavar="COLUMN")] = "text",
-    id: Annotated[str | None, typer.Option(help="A kept column that identifies rows.", metavar="COLUMN")] = None,
+    private: Annotated[
+        str | None, typer.Argument(help="The release of the originals: its folder or URL.", metavar="RELEASE")
+    ] = None,
+    store: Annotated[
+        str | None, typer.Option(help="The store of a release by passages: a URL or name.", metavar="URL")
+    ] = None,
+    space: Annotated[
+        str | None,
+        typer.Option(help="The space of a release by words, or of the mechanism: a URL or name.", metavar="URL"),
+    ] = None,
+    text: Annotated[str, typer.Option(help="The column that has the text, in both.", metavar="COLUMN")] = "text",
+    id: Annotated[
+        str | None, typer.Option(help="A kept column that identifies rows. Default: position.", metavar="COLUMN")
+    ] = None,
     held_out: Annotated[
         str | None,
         typer.Option(
-            help="The column with the text that a fair coin held out for each (cv.hold_out).", metavar="COLUMN"
+            help="The original column of texts that cv.hold_out left out. Default: no such texts.", metavar="COLUMN"
         ),
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option(help="Instead of a release: check the guarantee of this mechanism.", metavar="NAME")
+        str | None, typer.Option(help="A mechanism to check instead of a release.", metavar="NAME")
     ] = None,
-    parameter: Annotated[
-        list[str] | None, typer.Option(help="A parameter of the mechanism. Repeatable.", metavar="NAME=VALUE")
-    ] = None,
+    parameter: Parameters = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="The epsilon of a word, of a mechanism.", metavar="NUMBER")
+        float | None, typer.Option(help="The epsilon of a word, above 0. A mechanism needs it.", metavar="NUMBER")
     ] = None,
     claim: Annotated[
-        bool, typer.Option("--claim", help="Check what the mechanism's paper claims, instead of its guarantee.")
+        bool, typer.Option("--claim", help="Check the claim of the mechanism's paper instead of its guarantee.")
     ] = False,
     output: Annotated[
-        str | None, typer.Option(help="Write JSON about the mechanism to this file.", metavar="URL")
+        str | None, typer.Option(help="Also write the audit of a mechanism as JSON to this file.", metavar="URL")
     ] = None,
 ) -> None:
-    """Check a release by its texts, or the guarantee of a mechanism by its laws or samples. Status 1: refuted.
+    """Check the texts of a release, or the guarantee of a mechanism. The exit status is 1 if it is refuted.
 
     Example: corpusveil evaluate audit half.jsonl private/half --store en --held-out held_out
 

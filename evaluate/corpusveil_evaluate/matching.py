@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Separator
-from corpusveil.errors import DataError, SettingError, same_id_twice
+from corpusveil.errors import DataError, SettingError
 from corpusveil.storage import files, formats
 from corpusveil.storage.inputs import find_shards
 from corpusveil.storage.rows import JSON, Columns
@@ -74,7 +74,7 @@ def match(
         raise DataError(bad[0] if bad else f"{original[0]}: there are no documents here; give a file with documents.")
     wanted = {row.identity: place for place, row in enumerate(chosen)}
     if len(wanted) < len(chosen):
-        raise same_id_twice(original[0], id)
+        raise _same_id_twice(original[0], id)
     privates = _found(private, Columns(private_text or text, id, separator=separator), wanted, rows, bad)
     places = sorted(privates)
     if not places:
@@ -91,6 +91,10 @@ def match(
     )
 
 
+def _same_id_twice(place: str, column: object) -> DataError:
+    return DataError(f"{place}: two documents have the same {column}; name a column that identifies them.")
+
+
 def _found(
     private: Sequence[str], columns: Columns, wanted: Mapping[Any, int], rows: int, bad: Sequence[str]
 ) -> dict[int, str]:
@@ -101,7 +105,7 @@ def _found(
         there += 1
         place = wanted.get(row.identity)
         if place in texts:
-            raise same_id_twice(private[0], columns.id)
+            raise _same_id_twice(private[0], columns.id)
         if place is not None and row.text is not None:
             texts[place] = row.text
     if columns.id is None and bad and there != rows:

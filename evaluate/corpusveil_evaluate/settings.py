@@ -30,39 +30,45 @@ class EvaluateSettings(Section):
     """A release beside its original: what it discloses, and how useful it still is."""
 
     original: str | None = key(
-        "The corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
+        "The original corpus: a file, folder or glob. Default in a file: the input of [corpus].", None, path=True,
         metavar="ORIGINAL", group="Files")
     private: str | None = key(
-        "The private version: the folder of a release, or files. Default in a file: the release of [output].", None,
+        "The private texts: the folder of a release, or files. Default in a file: the release of [output].", None,
         path=True, metavar="PRIVATE", group="Files")
     path: str | None = key("The report: a new folder or URL.", None, path=True, metavar="URL", group="Files")
     collocations: str | None = key(
-        "The collocations of the release, if it has any. Default in a file: the table of [text].", None, path=True,
+        "The collocation table of the release. Default: none. Default in a file: that of [text].", None, path=True,
         metavar="URL", group="Files", named=True)
     text: str | None = key(
-        "The column with the text. Default: text; in a file that of [corpus].", None, metavar="COLUMN")
+        "The column of the original that has the text. Default: text. Default in a file: corpus.text.", None,
+        metavar="COLUMN")
     private_text: str | None = key(
-        "The same column in the private files. Default: as in the original.", None, metavar="COLUMN")
-    id: str | None = key("The column of both that identifies documents. Default: position.", None, metavar="COLUMN")
+        "The column of the private files that has the text. Default: as in the original.", None, metavar="COLUMN")
+    id: str | None = key("The column, of both, that identifies documents. Default: position.", None, metavar="COLUMN")
     label: str | None = key(
-        "A column of the original that a model should still be able to predict.", None, metavar="COLUMN")
+        "A column of the original that a model should still predict from private text. Default: none.", None,
+        metavar="COLUMN")
     attribute: str | None = key(
-        "A column of the original that no attacker should be able to infer.", None, metavar="COLUMN")
+        "A column of the original that no attacker should infer from private text. Default: none.", None,
+        metavar="COLUMN")
     models: list[str] = key(
-        "The models and attackers: tfidf (default) or vectors, with logistic regression. Repeatable.", [],
+        "The features of models and attackers, which are logistic regressions: tfidf or vectors. Repeatable. Default: "
+        "tfidf.", [],
         metavar="NAME")
-    seeds: int = key("Number of splits of the documents with a label.", 5, ge=2)
-    documents: int = key("Evaluate an even sample of this many documents.", DOCUMENTS, ge=10)
+    seeds: int = key("The number of splits of the documents with a label, 2 or more.", 5, ge=2)
+    documents: int = key("The number of documents to evaluate, 10 or more, sampled evenly.", DOCUMENTS, ge=10)
     counts: str | None = key(
-        "Public n-gram counts for the language model. Default: half of the originals.", None, path=True, metavar="URL")
-    encoder: str | None = key("A sentence encoder on this machine: a folder or package.", None, metavar="PATH")
+        "Public n-gram counts for perplexity, which 'count' writes. Default: every other original.", None, path=True,
+        metavar="URL")
+    encoder: str | None = key(
+        "A sentence encoder for similarity: a local folder or package. Default: word vectors.", None, metavar="PATH")
     vectors: str | None = key(
         "Word vectors for similarity of meaning, from an embedding other than that of the space. Default: the vectors "
         "of the space, which flatter the mechanism.", None, path=True, metavar="FILE")
     separator: Separator | None = key(
-        "The separator of CSV cells, in the original and in the private files. Default: comma; in a file that of "
-        "[corpus].", None)
-    publishable: bool = key("Leave out all texts and all figures that were counted in the input.", default=False)
+        "The separator of CSV cells, in the original and in the private files. Default: comma. Default in "
+        "a file: corpus.separator.", None)
+    publishable: bool = key("Leave out all texts, and all figures that were counted in the originals.", default=False)
 
     def broken(self, value: Callable[[str], Any]) -> Iterator[tuple[str, str]]:
         """Yield contradictions."""

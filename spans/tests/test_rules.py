@@ -21,7 +21,7 @@ from corpusveil.text.spans import Recognizer, Spans, covered
 from corpusveil.text.tokens import Tokenizer, Tokens
 from corpusveil_spans import rules as rules_module
 from corpusveil_spans.rules import NAMES, REGIONS, _iban_lengths, _package, rules
-from tests.calls import refused
+from tests.calls import refused, texts_of
 
 TOKENIZER = Tokenizer.of_words(["the", "born", "de89"])
 Found = list[tuple[str, str]]
@@ -198,7 +198,7 @@ def test_addresses_that_are_spelled_for_readers_are_contacts() -> None:
         for text in (f"write to {address} soon", f"write to {address}"):
             tokens = TOKENIZER.tokenize([text])
             whole, _ = covered(tokens, rules(tokens))
-            assert whole.texts(0)[2] == address, address
+            assert texts_of(whole)[2] == address, address
     for text in (
         "meet at noon at the dot com boom",
         "I am at home (at last), at work",
@@ -217,7 +217,7 @@ def test_a_kind_with_a_checksum_is_the_kind_of_a_span_however_long_a_guess_is() 
         tokens = TOKENIZER.tokenize([text])
         whole, marked = covered(tokens, Spans.joined(recognize(tokens) for recognize in (guess, rules)))
         assert [marked.names[of] for of in marked.kinds] == [kind]
-        assert whole.texts(0) == [text]
+        assert texts_of(whole) == [text]
 
 
 @settings(deadline=None)

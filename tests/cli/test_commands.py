@@ -168,6 +168,14 @@ class TestWhatIsPrinted:
         assert not (tmp_path / "out.records").exists()
 
 
+def test_a_choice_that_is_mistyped_names_the_nearest() -> None:
+    for words, named in (
+        (["--per", "tokn"], "did you mean token?"),
+        (["--progress", "br"], "'bar', 'lines', 'none'. ["),
+    ):
+        fails(["privatize", "a.txt", "--risk", "0.5", "--output", "b", *words], "wrong-setting", named)
+
+
 HELP = """
 import sys, corpusveil
 assert not [name for name in sys.modules if name.startswith("corpusveil.")]

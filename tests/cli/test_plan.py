@@ -16,9 +16,9 @@ from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.corpus import CorpusIn, CorpusOut
 from corpusveil.transforms.release import planning
-from corpusveil.transforms.release.corpus import Run, privatize_corpus
+from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.planning import forecast
-from tests.calls import QUIET, fails, save, succeeds
+from tests.calls import QUIET, fails, privatize_corpus, save, succeeds
 from tests.cli.test_run import basic
 from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, read_shard, release_files, text_of, write_shard
 

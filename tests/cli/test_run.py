@@ -15,7 +15,7 @@ from tests.calls import QUIET, command, fails, save, succeeds
 from tests.collocations.corpora import make, write
 from tests.engines.corpora import ROOT, UNKNOWN, WORDS, make_space, release_files
 
-EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/schedules.md").read_text(), re.MULTILINE | re.DOTALL)[0]
+EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/schedules.md").read_text(), re.MULTILINE | re.DOTALL)[1]
 
 
 def whole(folder: Path) -> dict[str, dict[str, Any]]:

@@ -107,7 +107,7 @@ class TestTheCommands:
         for command in STEPS:
             own = {one.name for one in main.command(command).params}
             of_call = own - set(options_of(command) if command in commands() else ()) - {"parameter", "help"}
-            assert of_call <= {"progress", "explain"}, command
+            assert of_call <= {"_progress", "explain"}, command
 
 
 def test_no_sentence_below_the_command_line_names_an_option() -> None:

@@ -23,7 +23,7 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.transforms.release.release import Release
 from corpusveil.transforms.table import privatize
-from tests.calls import fails, refused, save, succeeds
+from tests.calls import fails, refused, save, succeeds, texts_of
 
 TEXT = "Mr. Kennedy met Dr. Who of the U.S. Army. Then he left. A long-term, well-known plan's end - at X.\n"
 
@@ -65,7 +65,7 @@ class TestHyphens:
     def test_joins_letters_only(self, text: str, expected: list[str]) -> None:
         """A word may have hyphens inside, and nothing else may."""
         tokens = Tokenizer.of_words(["well-known", "é-è"], "join").tokenize([text])
-        assert tokens.texts(0) == expected
+        assert texts_of(tokens) == expected
         assert ("well-known" in text) == (0 in tokens.ids.tolist())
 
     def test_every_step_agrees(self, tmp_path: Path) -> None:

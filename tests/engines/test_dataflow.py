@@ -25,7 +25,7 @@ from corpusveil.errors import CorpusveilError
 from corpusveil.jobs import beam as engine_module
 from corpusveil.jobs.beam import Beam
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import privatize_corpus
 from tests.engines.corpora import TEST_KEY, Ground, make_release, release_files
 
 IMAGE = "europe-docker.pkg.dev/project/private/corpusveil:1"

@@ -19,7 +19,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.formats import SUFFIXES
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import privatize_corpus
 from tests.engines.corpora import BLOCK, TEST_KEY, WORDS, Ground, make_release, release_files, rows, write_shard
 from tests.storage.test_values import parquet_of_every_type
 

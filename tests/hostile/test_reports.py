@@ -123,6 +123,10 @@ def test_a_worker_with_another_environment_is_told_how_to_get_ours() -> None:
     assert "numpy" in said_by(lambda: SameVersions(print, {"numpy": "0"})(SECRET))
 
 
+def of_terms(file: str) -> object:
+    return ListedTerms.of_bytes(Path(file).read_bytes(), file)
+
+
 def of_counts(file: str) -> object:
     return read_counts(file, Vocabulary.from_words(["the", "new_york", "NA", "nan"])).tolist()
 
@@ -149,7 +153,7 @@ def of_counts(file: str) -> object:
         ("facebookresearch/fastText#167", lambda file: read_vectors(file).words, "v.txt",
          "2 2 \na 1 2 \na\u200b 3 4 \n", ["a", "a\u200b"]),
         *(("toml-lang/toml-test#172", read, "x.txt", f"{SECRET} 1 2\n".encode(encoding), "UTF-16")
-          for read in (lambda file: ListedTerms.of_bytes(Path(file).read_bytes(), file), read_words, read_vectors, toml.read) for encoding in ("utf-16", "utf-16-le")),
+          for read in (of_terms, read_words, read_vectors, toml.read) for encoding in ("utf-16", "utf-16-le")),
         ("jdx/mise#12330", toml.read, "x.toml", '[corpus]\ninput = ["C:\\Users"]', "for each backslash"),
         ("MakazhanAlpamys/Soup#627", toml.read, "x.toml", "[budget]\nepsilonn = 5.0", "did you mean epsilon?"),
         ("pydantic/pydantic#13149", toml.read, "x.toml", '[text]\nunknown-words = "mask"', "unknown_words?"),

@@ -57,7 +57,7 @@ def entry_of(folder: Path, rows: Iterable[Row], **given: Any) -> Entry:
     folder.mkdir(parents=True, exist_ok=True)
     number = len(list(folder.iterdir()))
     note = write_note(folder / f"{number}.note", rows)
-    with connected(str(folder)) as connection:
+    with connected() as (_, connection):
         return write_entry(connection, [note], 0, about(**given), str(folder / f"{number}.parquet"))
 
 

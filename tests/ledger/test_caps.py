@@ -27,8 +27,7 @@ from corpusveil.ledger.units import units_of
 from corpusveil.spaces import Space
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import refused, succeeds
+from tests.calls import privatize_corpus, refused, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
 from tests.ledger.books import nats_of, release_of
 

@@ -54,7 +54,7 @@ def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(tmp_path
 
     whole = entry_of(tmp_path / "a", ROWS)
     notes = [write_note(tmp_path / f"{k}.note", [*ROWS[k::3], ROWS[k]]) for k in (2, 0, 1)]
-    with connected(str(tmp_path)) as connection:
+    with connected() as (_, connection):
         copies = write_entry(connection, notes, 0, about(), str(tmp_path / "e"))
     assert (whole.about.documents, copies.about.documents) == (9, 12), "copies are counted, and are no rows"
     assert pq.read_table(copies.path).equals(pq.read_table(whole.path))

@@ -26,7 +26,7 @@ from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release.corpus import privatize_corpus
+from tests.calls import privatize_corpus
 from tests.engines.corpora import WORDS
 from tests.ledger.books import nats_of, release_of
 

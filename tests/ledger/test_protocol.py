@@ -1,6 +1,6 @@
 """How runs enter what they will spend, under every interleaving of their steps and crashes at every one of them.
 
-The steps are those of the real code (``entering``); the store is a set of names, and an entry is its release and shard.
+The steps are those of the real code (``enter``); the store is a set of names, and an entry is its release and shard.
 """
 
 from __future__ import annotations
@@ -15,11 +15,47 @@ from typing import Any
 import pytest
 
 from corpusveil.errors import CapError, CorpusveilError, WorkError
-from corpusveil.ledger.protocol import Refuse, Step, Steps, entering
+from corpusveil.ledger.protocol import Refuse, enter
 
 Entry = tuple[str, int]
 """What a release spends on a shard of one unit: 1."""
-Protocol = Callable[[Mapping[str, Entry], str, Refuse | None], Steps[None]]
+Protocol = Callable[["Replay", Mapping[str, Entry], str, Refuse | None], None]
+
+
+@dataclass(frozen=True)
+class Step:
+    """An operation on the store: to ``list`` all names, or on one file."""
+
+    what: str
+    name: str = ""
+
+
+class NextError(Exception):
+    """The step that comes after all outcomes that are known."""
+
+
+@dataclass
+class Replay:
+    """A store with outcomes that are known, which then raises the next step."""
+
+    outcomes: list[Any]
+
+    def _step(self, what: str, name: str = "") -> Any:
+        if not self.outcomes:
+            raise NextError(Step(what, name))
+        return self.outcomes.pop(0)
+
+    def listed(self) -> Any:
+        return self._step("list")
+
+    def read(self, name: str) -> Any:
+        return self._step("read", name)
+
+    def create(self, name: str, data: Any = None) -> Any:
+        return self._step("create", name)
+
+    def remove(self, name: str) -> Any:
+        return self._step("remove", name)
 
 
 @functools.cache
@@ -38,19 +74,12 @@ def refusing(cap: float, planned: Collection[Entry]) -> Refuse:
     return refuse
 
 
-def without_a_second_look(planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> Steps[None]:
+def without_a_second_look(store: Replay, planned: Mapping[str, Entry], run: str, refuse: Refuse | None) -> None:
     """Look once, and then enter."""
     if refuse is not None:
-        refuse((yield from _entries(())))
-    yield from entering(planned, run, None)
-
-
-def _entries(but: Any) -> Steps[list[Entry]]:
-    read = {}
-    for name in (yield Step("list")):
-        if name.endswith(".parquet") and name not in but:
-            read[name] = yield Step("read", name)
-    return [entry for entry in read.values() if entry is not None]
+        there = [store.read(name) for name in store.listed() if name.endswith(".parquet")]
+        refuse([entry for entry in there if entry is not None])
+    enter(store, planned, run, None)
 
 
 @dataclass
@@ -61,7 +90,7 @@ class Run:
     number: int
     cap: float | None = 1.0
     shards: tuple[int, ...] = (0,)
-    protocol: Protocol = entering
+    protocol: Protocol = enter
     known: dict[Any, Any] = field(default_factory=dict)
 
     @property
@@ -78,16 +107,15 @@ class Run:
     def _replayed(self, history: tuple[Any, ...]) -> Step | str:
         planned = {digest_of(self.release, shard): (self.release, shard) for shard in self.shards}
         refuse = None if self.cap is None else refusing(self.cap, planned.values())
-        steps = self.protocol(planned, self.name, refuse)
+        known = [ENTRIES[outcome[:32]] if what == "read" and outcome else outcome for what, outcome in history]
         try:
-            step = next(steps)
-            for what, outcome in history:
-                step = steps.send(ENTRIES[outcome[:32]] if what == "read" and outcome else outcome)
-        except StopIteration:
-            return "admitted"
+            self.protocol(Replay(known), planned, self.name, refuse)
+        except NextError as step:
+            then: Step = step.args[0]
+            return then
         except (CapError, WorkError):
             return "refused"
-        return step
+        return "admitted"
 
 
 ENTRIES = {digest_of(release, shard): (release, shard) for release in "abc" for shard in (0, 1)}
@@ -226,14 +254,15 @@ def test_who_lost_to_a_run_that_entered_meanwhile_may_run_again() -> None:
     mine, other = {digest_of("a", 0): ("a", 0)}, f"{digest_of('b', 0)}.{1:016x}.parquet"
 
     def ended(*listings: list[str]) -> str:
-        steps, left = entering(mine, f"{0:016x}", refusing(1.0, mine.values())), list(listings)
-        outcomes: dict[str, Callable[[], Any]] = {"list": lambda: left.pop(0), "read": lambda: ("b", 0)}
-        step = next(steps)
+        class Store(Replay):
+            def _step(self, what: str, name: str = "") -> Any:
+                return self.outcomes.pop(0) if what == "list" else ("b", 0) if what == "read" else None
+
         try:
-            while True:
-                step = steps.send(outcomes.get(step.what, lambda: None)())
+            enter(Store([*listings]), mine, f"{0:016x}", refusing(1.0, mine.values()))
         except CorpusveilError as error:
             return error.code
+        return ""
 
     assert ended([other]) == CapError.code
     assert ended([], [], [other]) == WorkError.code

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import uuid
 from collections import defaultdict
 from pathlib import Path
@@ -48,27 +49,27 @@ def test_sums_are_those_of_a_count_by_hand(tmp_path: Path) -> None:
         sums = by_hand([*content.values(), *more])
         sums = {unit: nats for unit, nats in sums.items() if not more or unit in {row.unit for row in planned}}
         cap = int(np.median(list(sums.values())))
-        with connected(str(tmp_path)) as connection:
+        with connected() as (_, connection):
             books = Books(connection, entries, [entry_of(tmp_path / "p", rows, release="d") for rows in more])
-            most = books.most(cap)
-            assert most is not None
-            assert most.nats == max(sums.values()) == sums[most.unit.int]
-            over = {unit for unit, nats in sums.items() if nats > cap}
-            assert (most.over, {unit.int for unit in books.over(cap)}) == (len(over), over)
+            most, unit = books.most()
+            assert unit is not None
+            assert most == max(sums.values()) == sums[unit.int]
+            over = {number for number, nats in sums.items() if nats > cap}
+            assert {other.int for other in books.over(cap)} == over
             assert books.totals() == sorted(sums.values())
-            assert books.spent_by(most.unit) == by_hand(list(content.values()))[most.unit.int]
-            lines = books.lines(most.unit)
-            assert sum(line.nats for line in lines) == books.spent_by(most.unit)
+            assert books.spent_by(unit) == by_hand(list(content.values()))[unit.int]
+            lines = books.lines(unit)
+            assert sum(line.nats for line in lines) == books.spent_by(unit)
             assert {line.about.release for line in lines} <= {"a", "b"}
 
 
 def test_sums_beyond_64_bits_are_exact_and_what_nothing_bounds_stays_unbounded(tmp_path: Path) -> None:
     rows = [Row(1, n, nats=INFINITE - 1) for n in range(5)] + [Row(2, 9, nats=INFINITE)]
-    with connected(str(tmp_path)) as connection:
-        most = Books(connection, [entry_of(tmp_path / "in", rows)]).most(5 * (INFINITE - 1))
-    assert most is not None
-    assert (most.nats, most.unit, most.over) == (5 * (INFINITE - 1), uuid.UUID(int=1), 0)
-    assert as_float(most.nats) == np.inf
+    with connected() as (_, connection):
+        books = Books(connection, [entry_of(tmp_path / "in", rows)])
+        most, unit = books.most()
+        assert (most, unit, books.over(most)) == (5 * (INFINITE - 1), uuid.UUID(int=1), frozenset())
+    assert as_float(most) == np.inf
 
 
 @pytest.mark.parametrize("releases", [600, pytest.param(10_000, marks=pytest.mark.nightly)])
@@ -86,16 +87,15 @@ def test_a_ledger_of_many_releases_is_asked_in_bounded_memory(
             os.link(first.path, path)
         entries.append(Entry(str(path), first.about.model_copy(update={"release": f"r{number}"})))
     planned = entry_of(tmp_path / "p", [Row(7, 1000)])
-    with connected(str(tmp_path)) as connection:
+    with connected() as (_, connection):
         books = Books(connection, entries, [planned])
-        most = books.most(1)
-        assert most is not None
-        assert (most.nats, most.unit.int, most.over) == (2 * 10**9, 7, 1)
+        assert (books.most(), books.over(1)) == ((2 * 10**9, uuid.UUID(int=7)), {uuid.UUID(int=7)})
 
 
 def test_what_memory_and_folder_do_not_hold_is_refused_by_the_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(questions, "MEMORY", "1KB")
-    with refused("unsuitable-data", str(tmp_path), "TMPDIR"), connected(str(tmp_path)) as connection:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    with refused("unsuitable-data", str(tmp_path), "TMPDIR"), connected() as (_, connection):
         connection.execute("SELECT i FROM range(10000000) t(i) ORDER BY hash(i)").fetchone()

@@ -14,8 +14,7 @@ import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.units import Unit, fingerprints, texts_of
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import refused
+from tests.calls import privatize_corpus, refused
 from tests.engines.corpora import WORDS, make_space
 from tests.ledger.books import release_of
 

@@ -42,7 +42,7 @@ class TestRingGeometric(MechanismContract):
     @classmethod
     def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
         assert isinstance(mechanism, RingGeometric)
-        return [int(weight) for weight in mechanism.ring_weights(epsilon)]
+        return [int(weight) for weight in mechanism.position_weights(0, epsilon)]
 
     def test_realised_epsilon_of_the_integers(self, case: Case, epsilon: float) -> None:
         """Exactly, in integers: neighboring displacements differ by at most a factor exp(epsilon + 2^-19)."""
@@ -108,8 +108,8 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(size: int, epsil
     for gamma in {1, max(1, size // 4), size // 2}:
         table = ring_table(size, epsilon, gamma)
         mechanism = RingGeometric(small_space(size), gamma=gamma)
-        law = [int(w) for w in mechanism.ring_weights(epsilon)]
-        bounds = [int(b) for b in table.bounds]
+        law = [int(w) for w in mechanism.position_weights(0, epsilon)]
+        bounds = [int(b) for b in table.by_distance.lower_bounds]
         halves = [(a + b) // 2 for a, b in itertools.pairwise(bounds[1:])]
         far = [bounds[-1] + k * table.far for k in range(size - 2 * gamma + 2)]
         edges = {d for b in (*bounds, *halves, *far) for d in (b - 1, b, b + 1)} | {k << 54 for k in range(1 << 10)}

@@ -45,7 +45,7 @@ def test_every_boundary_draw_falls_where_a_naive_search_puts_it(epsilon: float) 
         rows = ExponentialRows(blocks, epsilon / 2, math.inf)
         assert blocks.blocks == (3 if blocks.per_block == 1 else 2)
         for word in (0, 40, 74):
-            row = [int(weight) for weight in rows.row(word)]
+            row = [int(weight) for weight in rows.several(np.array([word]))[0]]
             order = [word] + [u for u in range(75) if u != word]
             bounds = np.cumsum([0] + [row[u] for u in order], dtype=object)
             draws = sorted({d for b in bounds for d in (b - 1, b, b + 1) if 0 <= d < TOTAL})

@@ -7,7 +7,6 @@ import pytest
 from scipy import special
 
 from corpusveil.mechanisms import make
-from corpusveil.mechanisms.vickrey import first_chances
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.spaces import Floats, angles, draw, normal, space_of
@@ -88,10 +87,10 @@ def test_ends_of_t(name: str, t: float) -> None:
 
 def test_chances_are_those_of_the_definition() -> None:
     """(1 - t) r2 / (t r1 + (1 - t) r2): by hand, for equal candidates, at no distance, and where squares overflow."""
-    vectors = np.array([[0], [3], [0]], np.float32)
+    space = space_of([[0], [3], [0]])
 
     def chance(point: float, near: list[int], t: float) -> float:
-        return float(first_chances(vectors, np.array([[point]]), np.array([near], np.int32), t)[0])
+        return float(make("vickrey-cmp", space, t=t).chances(np.array([[point]]), np.array([near], np.int32))[0])
 
     assert chance(1.0, [0, 1], 0.5) == pytest.approx(2 / 3)
     assert chance(1.0, [0, 1], 0.75) == pytest.approx(0.25 * 2 / (0.75 + 0.25 * 2))

@@ -15,7 +15,8 @@ from moto.server import ThreadedMotoServer
 
 import corpusveil as cv
 from corpusveil.jobs.local import Local
-from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release.corpus import Outcome
+from tests.calls import privatize_corpus
 from tests.engines.corpora import BLOCK, Ground, make_ground, make_release, release_files, rows
 from tests.objects.others import azure, google
 from tests.objects.proxy import Proxy, proxied

@@ -15,10 +15,9 @@ import pytest
 import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.storage.records import WARNING
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import fails, succeeds
+from tests.calls import fails, privatize_corpus, succeeds
 from tests.engines.corpora import Ground, release_files, write_large_corpus
-from tests.engines.processes import end_session, kill_tree, start_command, wait_until
+from tests.engines.processes import Cluster, end_session, finished, kill_tree, start_command, wait_until
 from tests.objects.conftest import Place, Reference, data_of, everywhere
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
@@ -46,6 +45,28 @@ def test_with_its_ledger_and_once_more(place: Place, reference: Reference, proxy
     assert data_of(place.store.objects(place.output)) == reference.data
     assert place.store.objects(f"{place.root}/ledger") == held
     assert proxy.seen(place.store.write_method, ".") == proxy.seen(place.store.write_method, r"/lease")
+
+
+@pytest.mark.nightly
+@pytest.mark.spark
+@pytest.mark.usefixtures("s3")
+def test_a_schedule_that_is_submitted_to_spark_has_the_bytes_of_a_run(
+    place: Place, reference: Reference, tmp_path: Path
+) -> None:
+    """As docs/clusters.md says: options of Spark belong to spark-submit, and the file names no master."""
+    settings = tmp_path / "release.toml"
+    settings.write_text(
+        f'corpus = {{input = ["{place.corpus}"], name = "c4"}}\nspace = {{path = "{place.root}/space"}}\n'
+        f'mechanism = {{name = "ring-geometric"}}\nbudget = {{epsilon = 1.0}}\nkey = {{path = "{place.ground.key}"}}\n'
+        f'engine = {{name = "spark"}}\noutput = {{path = "{place.output}", records = "{place.root}/records"}}\n'
+    )
+    machine = Cluster(tmp_path)
+    machine.url = "local[2]"
+    for turn in ("first", "second"):
+        log = tmp_path / f"{turn}.log"
+        assert finished(machine.submit(["schedule", str(settings)], log)) == 0, log.read_text()
+    assert "there is nothing new" in log.read_text()
+    assert data_of(place.store.objects(f"{place.output}/run-00001")) == reference.data
 
 
 @pytest.mark.nightly

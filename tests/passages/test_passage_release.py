@@ -20,8 +20,7 @@ from corpusveil.passages.pieces import pieces_of
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.text.tokens import string_buffers
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import QUIET, fails, refused, succeeds
+from tests.calls import QUIET, fails, privatize_corpus, refused, succeeds
 from tests.engines.corpora import TEST_KEY, WORDS, data_files, make_space, write_shard
 from tests.passages.stores import FIGURES, PIECES, passage_release, small_store
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import pickle
 import re
 import sys
 from collections.abc import Sequence
@@ -127,7 +126,7 @@ def test_terms_are_found_in_any_case_as_words(space: Space, terms: str) -> None:
     ]  # fmt: skip
     texts = [text, "bob", " smith", "Flux ", "Ω"]
     assert found(texts, recognizer) == [expected, [], [], [], []]
-    assert found(texts[::-1], pickle.loads(pickle.dumps(recognizer))) == [[], [], [], [], expected]
+    assert found(texts[::-1], recognizer) == [[], [], [], [], expected]
 
 
 def test_terms_are_found_however_quotes_hyphens_blanks_and_letters_are_encoded(space: Space, tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpusveil.sampling.blake2b import BLOCK, LANES, keyed_digests
-from corpusveil.sampling.draws import MECHANISM, RESAMPLE, DrawKey, Draws
+from corpusveil.sampling.draws import MECHANISM, RESAMPLE, DrawKey, Draws, keyed_tags
 from corpusveil.sampling.keys import Key
 from tests.contracts.mechanism import another_key, draw_key
 from tests.contracts.statistics import LEVEL, fit_p_value, independence_p_value
@@ -49,7 +49,7 @@ def slow_draw(aes: bytes, tag: int, token: int, purpose: int, attempt: int) -> t
 
 def tag_of(key: DrawKey, column: str, identity: Any, content: bytes) -> tuple[int, ...]:
     data = np.frombuffer(content, dtype=np.uint8)
-    return tuple(key.tags(column, [identity], data, np.array([0, len(content)]))[0].tolist())
+    return tuple(keyed_tags(key.tag, column, [identity], data, np.array([0, len(content)]))[0].tolist())
 
 
 def test_keys_are_hkdf_of_key_and_release() -> None:

@@ -46,14 +46,10 @@ def test_it_survives_parquet_and_pickle(tmp_path: Path, counts: np.ndarray | Non
     assert table["words"].to_pylist() == [1, 3, 1, 1, 1, 1]
 
 
-def test_duplicates_and_wrong_counts_are_refused() -> None:
-    """A word has one id and one count."""
+def test_duplicates_are_refused() -> None:
+    """A word has one id."""
     with refused("wrong-setting", "once"):
         Vocabulary.from_words(["a", "a"])
-    with pytest.raises(SettingError):
-        Vocabulary.from_words(["a", "b"], np.array([1]))
-    with refused("wrong-setting", "negative"):
-        Vocabulary.from_words(["a", "b"], np.array([1, -1]))
 
 
 def test_an_excluded_word_is_left_out_however_its_file_writes_it(tmp_path: Path) -> None:

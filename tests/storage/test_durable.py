@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -11,13 +11,15 @@ import pytest
 
 from corpusveil.errors import AddressError, DataError, WorkError
 from corpusveil.jobs.local import Local
+from corpusveil.ledger.account import AccountPass
 from corpusveil.storage import files, lease
 from corpusveil.storage.durable import Done, PartTask, Stage, claimed, once, run
 from corpusveil.storage.records import Records
-from corpusveil.storage.rows import Batch, Columns
-from corpusveil.storage.shard_notes import Pass
+from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from tests.calls import refused
+from tests.engines.corpora import make_space
+from tests.ledger.books import release_of
 
 CANARY = "a sentence of a document"
 TASKS = [PartTask(part, 4) for part in range(4)]
@@ -48,21 +50,6 @@ class Copy(Stage[Copied]):
         files.write_bytes(url, data)
         self.fault(task)
         return {"made": url, "size": len(data)}
-
-
-@dataclass(frozen=True, slots=True)
-class Lengths(Pass):
-    """Notes how long texts are."""
-
-    name = "lengths"
-    suffix = ".txt"
-
-    def write_note(self, task: ShardTask, batches: Iterator[Batch], address: str) -> None:
-        lengths = [len(text) for batch in batches for text in batch.texts.to_pylist()]
-        files.write_bytes(address, str(lengths).encode(), private=True)
-
-    def decides(self) -> dict[str, Any]:
-        return {}
 
 
 @pytest.fixture
@@ -199,7 +186,8 @@ def test_a_pass_looks_at_each_shard_once_and_again_at_what_changed(tmp_path: Pat
         path.write_text(f'{{"text": "{CANARY} {number % 2}"}}\n' * 5)
         tasks.append(ShardTask(number, 3, str(path), path.name, path.stat().st_size, ".jsonl"))
     records = Records(str(tmp_path / "records"))
-    job = Lengths(columns=Columns(), records=records, record_key=b"k" * 32)
+    account = release_of(make_space(tmp_path / "space")).account("text")
+    job = AccountPass(Columns(), records, b"k" * 32, skip_bad=False, account=account, corpus="corpus")
 
     def looked(tasks: list[ShardTask]) -> list[int]:
         """Run the pass; return the tasks whose notes were written."""
@@ -211,6 +199,6 @@ def test_a_pass_looks_at_each_shard_once_and_again_at_what_changed(tmp_path: Pat
     assert looked(tasks[:2]) == [0, 1]
     assert looked(tasks) == [2]
     Path(tasks[0].url).write_text('{"text": "another"}\n')
-    note = tmp_path / "records" / f"part-00001-of-00003{Lengths.suffix}"
+    note = tmp_path / "records" / "part-00001-of-00003.parquet"
     note.write_bytes(note.read_bytes()[:-24])
     assert looked(tasks) == [0, 1]

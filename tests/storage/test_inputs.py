@@ -59,8 +59,9 @@ def test_rows_of_a_folder_whose_column_begins_with_an_underscore_are_read_and_wh
         assert [shard.relative for shard in shards] == names[:2], pattern
         assert hidden >= {f"{tmp_path}/in/_temporary"}, pattern
     assert relative(tmp_path / "in" / "_*" / "day=*" / "*.json", tmp_path / "in" / ".*" / "*") == sorted(names[2:4])
-    ended = succeeds(*ground.arguments(tmp_path / "in", tmp_path / "out"))
-    assert "not read: 3 hidden files or folders of the input" in ended.out
+    counting = ["count", tmp_path / "in", "--output", tmp_path / "counts", "--min-count", 1]
+    for command in (ground.arguments(tmp_path / "in", tmp_path / "out"), counting):
+        assert "not read: 3 hidden files or folders of the input" in succeeds(*command).out
     with refused("missing-file", "in/.ipynb_checkpoints"):
         find_shards([f"{tmp_path}/in/*_checkpoints/*"])
 

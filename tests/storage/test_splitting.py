@@ -22,10 +22,10 @@ from corpusveil.storage import tasks
 from corpusveil.storage.inputs import InputShard, find_shards
 from corpusveil.storage.rows import BLOCK_ROWS, Columns
 from corpusveil.storage.tasks import MOST_PIECES, SPLIT_FROM_BYTES, plan
-from corpusveil.transforms.release.corpus import Outcome, privatize_corpus
+from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.release import Release
-from tests.calls import Halting, refused
+from tests.calls import Halting, privatize_corpus, refused
 from tests.contracts.spaces import small_space
 from tests.engines.corpora import make_release, make_space, release_files
 

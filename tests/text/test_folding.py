@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from corpusveil.text.folding import composed as composed_of
 from corpusveil.text.folding import composed_text, folded, plain
 from corpusveil.text.tokens import Tokenizer, string_buffers
+from tests.calls import texts_of
 
 ZERO = "\u00ad\u034f\u200b\u200c\u200d\u200e\u2060\ufe0f\ufeff\U000e0041"
 
@@ -45,7 +46,7 @@ def test_invisible_characters_make_no_other_word() -> None:
             f"Zoe{mark}\u0308",
         ):
             assert (tokenizer.tokenize([text]).ids >= 0).tolist() == [True], ascii(text)
-        assert tokenizer.tokenize([f"ada@{mark}example.org"]).texts(0) == ["ada@example.org"], ascii(mark)
+        assert texts_of(tokenizer.tokenize([f"ada@{mark}example.org"])) == ["ada@example.org"], ascii(mark)
 
 
 def test_marks_stay_where_they_mean_something() -> None:

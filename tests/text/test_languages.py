@@ -15,7 +15,7 @@ from corpusveil.text import languages
 from corpusveil.text.languages import code_of, function_words, read, version_of, written
 from corpusveil.text.sentences import sentence_ends
 from corpusveil.text.tokens import Tokenizer, Tokens
-from tests.calls import refused
+from tests.calls import refused, texts_of
 from tests.spoken import TEXTS, private, public
 
 
@@ -28,7 +28,7 @@ def fresh() -> Iterator[None]:
 
 
 def tokens(text: str, language: str | None = None, words: tuple[str, ...] = ()) -> list[str]:
-    return Tokenizer.of_words(words, language=language).tokenize([text]).texts(0)
+    return texts_of(Tokenizer.of_words(words, language=language).tokenize([text]))
 
 
 class TestNames:
@@ -161,6 +161,6 @@ def test_every_token_lies_in_one_sentence_and_a_document_ends_with_one(texts: li
     assert ends[tokens.offsets[1:][np.diff(tokens.offsets) > 0] - 1].all()
     for number, text in enumerate(texts):
         joined = "".join("".join(sentence.split()) for sentence in sentences(tokens, number))
-        kept = tokens.texts(number)
+        kept = texts_of(tokens, number)
         assert joined == "".join("".join(token.split()) for token in kept)
         assert len(joined) <= len(text)

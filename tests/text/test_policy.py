@@ -26,6 +26,7 @@ from corpusveil.text.text_writer import (
 )
 from corpusveil.text.tokens import Tokenizer
 from corpusveil.text.utf8 import CHARACTERS
+from tests.calls import texts_of
 
 VOCABULARY = ["river", "the", "élan"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -156,7 +157,7 @@ def test_everything_kept_is_everything(text: str, layout: Any) -> None:
     if layout == "keep":
         assert out == composed_text(text)
     else:
-        assert TOKENIZER.tokenize([out]).texts(0) == table.texts(0)
+        assert texts_of(TOKENIZER.tokenize([out])) == texts_of(table)
 
 
 def test_capitals_are_restored_only_when_asked_for() -> None:

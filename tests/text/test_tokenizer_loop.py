@@ -13,6 +13,7 @@ from corpusveil.text.classes import CLASS_NAMES, CONTACT, NUMBER, OTHER, PUNCTUA
 from corpusveil.text.folding import composed_text
 from corpusveil.text.output_words import Wording, concatenate
 from corpusveil.text.tokens import Tokenizer, Tokens
+from tests.calls import texts_of
 
 VOCABULARY = ["the", "don't", "café", "ὀδός", "river", "straße", "中文", "हिन्दी", "10", "a"]
 TOKENIZER = Tokenizer.of_words(VOCABULARY)
@@ -179,7 +180,7 @@ def test_classes_follow_the_documented_rules(text: str, expected: str) -> None:
     """A table of every class and its edges."""
     tokens = TOKENIZER.tokenize([text])
     wanted = [piece.rsplit("/", 1) for piece in expected.split(" ") if piece]
-    assert tokens.texts(0) == [word for word, _ in wanted]
+    assert texts_of(tokens) == [word for word, _ in wanted]
     assert [CLASS_NAMES[c] for c in tokens.classes] == [CLASS_NAMES[LETTERS[letter]] for _, letter in wanted]
 
 

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import corpusveil as cv
-from corpusveil.transforms.release.corpus import privatize_corpus
-from tests.calls import fails, refused, succeeds
+from tests.calls import fails, privatize_corpus, refused, succeeds
 from tests.engines.corpora import Ground, manifest, rows, write_corpus
 from tests.passages.stores import passage_release
 

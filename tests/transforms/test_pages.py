@@ -12,8 +12,8 @@ import pytest
 import corpusveil as cv
 from corpusveil.jobs.local import Local
 from corpusveil.storage.rows import Columns
-from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil.transforms.release.pages import parts_of, write_page
+from tests.calls import privatize_corpus
 from tests.engines.corpora import TEST_KEY, WORDS, make_space, manifest
 
 SECRET = "zanzibarquux"

@@ -16,7 +16,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.budget import Budget
-from corpusveil.cli.progress import Terminal
+from corpusveil.cli.options import Terminal
 from corpusveil.kernel.prepared import public_weights
 from corpusveil.mechanisms import make, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
@@ -163,7 +163,7 @@ def test_a_guarantee_leaves_nothing_out_and_is_one_everywhere(
     drafted = draft(made, Columns())
     assert drafted["guarantee"] == guarantee.as_dict()
     assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
-    announce(made, Terminal("none"), explain=True)
+    announce(made, Terminal(), explain=True)
     lines = capsys.readouterr().out.splitlines()
     assert [line[2:] for line in lines if line.startswith("- ")] == list(guarantee.notes)
     assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in lines

@@ -29,7 +29,7 @@ def needed_of(store: bool) -> tuple[str, ...]:
 
 def broken(settings: Settings) -> Iterator[tuple[str, str]]:
     """Yield contradictions between settings, then settings that others need and that are missing."""
-    for rule in (_flow, _key, _budget, _store, _space, _ledger, _text, _spans, _engine, _added, _missing):
+    for rule in (_flow, _key, _budget, _store, _ledger, _text, _engine, _added, _missing):
         yield from rule(settings)
 
 
@@ -43,6 +43,8 @@ def _flow(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "embeddings", "vectors are trained on tokens; add {collocations.tokens} and the keys that make them"
     if embeddings is not None and space is not None and space.vectors:
         yield "space.vectors", "{embeddings} trains the vectors of the space; leave out this key or {embeddings}"
+    if space is not None and (space.teacher is None) != (not space.lessons):
+        yield "space.teacher", "a teacher and its lessons, {space.lessons}, need each other; add or leave out both"
     if flow is not None and flow.input and flow.tokens is not None:
         yield from _table("collocations.tokenizer", flow.tokenizer, "collocations.table", flow.table)
 
@@ -86,12 +88,6 @@ def _store(settings: Settings) -> Iterator[tuple[str, str]]:
         yield "store.most_pieces", _needs("{budget.per} paragraph or sentence")
 
 
-def _space(settings: Settings) -> Iterator[tuple[str, str]]:
-    space = settings.space
-    if space is not None and (space.teacher is None) != (not space.lessons):
-        yield "space.teacher", "a teacher and its lessons, {space.lessons}, need each other; add or leave out both"
-
-
 def _ledger(settings: Settings) -> Iterator[tuple[str, str]]:
     ledger = settings.ledger
     if ledger is None:
@@ -116,11 +112,7 @@ def _text(settings: Settings) -> Iterator[tuple[str, str]]:
         text.policy()
     except UserError as error:
         yield "text", str(error).removesuffix(".")
-
-
-def _spans(settings: Settings) -> Iterator[tuple[str, str]]:
-    spans = settings.spans
-    if spans.treat and not spans.find:
+    if settings.spans.treat and not settings.spans.find:
         yield "spans.treat", "nothing finds spans; add {spans.find}"
 
 

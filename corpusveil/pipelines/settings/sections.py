@@ -225,10 +225,14 @@ class EngineSettings(Section):
     options: list[str] = key("An option of the Beam runner, such as --region=europe-west1. Repeatable.", [])
 
     def make(self) -> Engine:
-        """Return the engine, ready to run."""
-        from corpusveil.storage.engine import make_engine
+        """Return the engine, ready to run. Raises UserError if it cannot."""
+        from corpusveil.storage.engine import ENGINES
 
-        return make_engine(self.name, **self.chosen())
+        given = {name: tuple(value) if isinstance(value, list) else value for name, value in self.chosen().items()}
+        made = ENGINES.find(self.name)(**given)
+        if hasattr(made, "check"):
+            made.check()
+        return made
 
     def chosen(self) -> dict[str, Any]:
         """Return the settings of the engine that have a value, by name."""

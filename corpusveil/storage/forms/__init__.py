@@ -130,22 +130,6 @@ def runs(
         yield row - sum(map(len, pending)), pending
 
 
-class Writer(abc.ABC):
-    """Writes the rows of one shard, block by block."""
-
-    @abc.abstractmethod
-    def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
-        """Write rows: texts large_string [N], and kept arrays [N]."""
-
-    @abc.abstractmethod
-    def end_block(self) -> None:
-        """End the block that was being written."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Write the end of the file, which stays open."""
-
-
 @dataclass(frozen=True, slots=True)
 class Form(abc.ABC):
     """A form of documents, compressed or not."""
@@ -229,7 +213,7 @@ class ByteForm(Form, abc.ABC):
     def writer(
         self, file: Any, columns: Columns, digest: Any, kept_types: Sequence[pa.DataType], *, first: bool = True
     ) -> Writer:
-        return ByteWriter(self, Blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
+        return Writer(self, Blocks(file, self.codec), columns, digest, self.header(columns) if first else b"")
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         for piece in filter(files.size, pieces):  # one without rows is an empty file
@@ -275,13 +259,14 @@ class ByteForm(Form, abc.ABC):
             yield self.parsed([*chain.from_iterable(parts)], first, columns)
 
 
-class ByteWriter(Writer):
-    """Writes what a form renders, after its header."""
+class Writer:
+    """Writes the rows of one shard, block by block. Here: as the bytes that a form renders, after its header."""
 
     def __init__(self, form: ByteForm, file: Blocks, columns: Columns, digest: Any, header: bytes) -> None:
         self._form, self._blocks, self._columns, self._digest, self._header = form, file, columns, digest, header
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
+        """Write rows: texts large_string [N], and kept arrays [N]."""
         self._put(self._form.render(texts, kept, self._columns))
 
     def _put(self, data: Any) -> None:
@@ -292,8 +277,10 @@ class ByteWriter(Writer):
             self._blocks.write(data)
 
     def end_block(self) -> None:
+        """End the block that was being written."""
         self._blocks.end()
 
     def close(self) -> None:
+        """Write the end of the file, which stays open."""
         self._put(b"")  # the header of a shard without rows
         self._blocks.end()

@@ -26,7 +26,6 @@ SUFFIXES = (".csv",)
 
 MARKS: dict[Separator, str] = {"comma": ",", "semicolon": ";", "tab": "\t"}
 
-
 _MOST_ROW_BYTES = 32 << 20
 """Of one row."""
 _SOUND = {
@@ -148,17 +147,13 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
     return [places[column] for column in columns.named]
 
 
-def _filled(column: pa.Array) -> pa.Array:
-    return as_strings(column).fill_null("")
-
-
 def _quoted(texts: pa.Array, columns: Columns, *, alone: bool) -> pa.Array:
     """Return texts as cells, large_string [N], nulls as nothing.
 
     A cell stands in quotes where it holds a separator, a quote or a line end, quotes in it twice, or ends in a
     backslash; and where it is empty and ``alone`` in its row, since a blank line is no row.
     """
-    texts = _filled(texts)
+    texts = as_strings(texts).fill_null("")
     in_quotes = pc.match_substring_regex(texts, rf'["\r\n{MARKS[columns.separator]}]|\\$' + ("|^$" if alone else ""))
     return pc.if_else(in_quotes, joined('"', pc.replace_substring(texts, '"', '""'), '"'), texts)
 

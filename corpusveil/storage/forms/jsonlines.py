@@ -104,25 +104,15 @@ def _at_once(rows: Sequence[bytes], columns: Columns) -> tuple[Sequence[Any], Se
         return None
 
 
-def _bytes(lines: pa.Array) -> memoryview:
+def rendered(texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
+    """Return rows as JSON lines in one piece, as what goes into a compressor at a time decides its output."""
+    begin, *names = (f"{orjson.dumps(column).decode()}:" for column in (columns.text, *columns.keep))
+    lines = json_strings(texts, f"{{{begin}", "" if kept else "}\n")
+    if kept:
+        named = zip([f",{name}" for name in names], map(as_json, kept), strict=True)
+        lines = joined(lines, *chain.from_iterable(named), "}\n")
     data, offsets = string_bytes(lines)
     return data[offsets[0] : offsets[-1]].data
-
-
-class Renderer:
-    """Rows as JSON lines."""
-
-    def __init__(self, columns: Columns) -> None:
-        self._begin = "{" + orjson.dumps(columns.text).decode() + ":"
-        self._keep = ["," + orjson.dumps(column).decode() + ":" for column in columns.keep]
-
-    def __call__(self, texts: pa.Array, kept: Sequence[pa.Array]) -> Any:
-        """Return all rows in one piece, as what goes into a compressor at a time decides its output."""
-        if not kept:
-            return _bytes(json_strings(texts, self._begin, "}\n"))
-        begun = json_strings(texts, self._begin)
-        named = zip(self._keep, map(as_json, kept), strict=True)
-        return _bytes(joined(begun, *chain.from_iterable(named), "}\n"))
 
 
 class JsonLines(ByteForm):
@@ -185,4 +175,4 @@ class JsonLines(ByteForm):
 
     def render(self, texts: pa.Array, kept: Sequence[pa.Array], columns: Columns) -> Any:
         """Return ``{"text": ..., kept columns}`` a line."""
-        return Renderer(columns)(texts, kept)
+        return rendered(texts, kept, columns)

@@ -14,7 +14,7 @@ from corpusveil.choices import Separator
 from corpusveil.errors import DataError, existing
 from corpusveil.storage import files
 from corpusveil.storage.forms import Form, Writer, runs
-from corpusveil.storage.forms.jsonlines import Renderer
+from corpusveil.storage.forms.jsonlines import rendered
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.values import as_strings, is_string, require_kept
@@ -132,13 +132,13 @@ class ParquetWriter(Writer):
         self._schema = pa.schema([(columns.text, pa.large_string()), *zip(columns.keep, types, strict=True)])
         keep = list(columns.keep)
         self._file = _Abandonable(file, self._schema, compression="zstd", use_dictionary=keep, write_statistics=keep)
-        self._render = Renderer(columns)
+        self._columns = columns
         self._digest = digest
         self._block: list[pa.RecordBatch] = []
 
     def write(self, texts: pa.Array, kept: Sequence[pa.Array]) -> None:
         texts, *kept = (as_strings(column) if column.type == JSON else column for column in (texts, *kept))
-        self._digest.update(self._render(texts, kept))
+        self._digest.update(rendered(texts, kept, self._columns))
         self._block.append(pa.RecordBatch.from_arrays([texts, *kept], schema=self._schema))
 
     def end_block(self) -> None:
@@ -201,10 +201,9 @@ class Parquet(Form):
         columns = Columns(text, keep=tuple(others))
         if first != text or len(set(others)) < len(others):
             raise DataError(_not_sound(name))
-        render = Renderer(columns)
         with sound(_not_sound(name)):
             for rows in parquet.iter_batches(_READ_ROWS, use_threads=False):
-                digest.update(render(*_text_and_kept(rows)))
+                digest.update(rendered(*_text_and_kept(rows), columns))
 
     def join(self, pieces: Sequence[str], sink: Any, columns: Columns, digest: Any) -> None:
         writer = None

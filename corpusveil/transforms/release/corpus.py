@@ -19,21 +19,20 @@ from corpusveil.errors import (
 )
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
-from corpusveil.ledger.units import UnitsNeeded
 from corpusveil.storage import files, formats
 from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
 from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
+from corpusveil.storage.durable import run as run_work
 from corpusveil.storage.engine import Engine, Here
 from corpusveil.storage.inputs import InputShard, find_shards, folder_of, refuse_nested, refuse_overlap
 from corpusveil.storage.lease import Lease
 from corpusveil.storage.reading import BadRows, checked_columns, first_rows, first_types, names_of
 from corpusveil.storage.records import RUN_VERSION, Records, Shard
 from corpusveil.storage.rows import Batch, Columns
-from corpusveil.storage.shard_notes import look
 from corpusveil.storage.tasks import ShardTask, joining_tasks, largest_first, plan, whole_shards
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.handshake import versions
-from corpusveil.transforms.release.job import ShardJob
+from corpusveil.transforms.release.job import Progress, ShardJob
 from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.release.left_out import OVER, decided, refusal, without
 from corpusveil.transforms.release.manifest import INDEX, draft, read_manifest, write_manifest
@@ -92,9 +91,8 @@ class Run:
     """A release over a corpus: what is read and where it goes. An engine does it, and may be another one each time.
 
     ``spending`` names a ledger: the spending of documents is written there before anything is drawn, and the run ends
-    if a cap would be exceeded. ``watch(records, tasks, title)``, a context manager, may show progress. ``begun`` is
-    called, with the first batch of rows, after arguments, folders, caps and these rows are checked, and before anything
-    is drawn.
+    if a cap would be exceeded. ``begun`` is called, with the first batch of rows, after arguments, folders, caps and
+    these rows are checked, and before anything is drawn.
     """
 
     release: AnyRelease
@@ -103,7 +101,6 @@ class Run:
     _: dataclasses.KW_ONLY
     debug: bool = False
     spending: Spending | None = None
-    watch: Callable[[Records, Sequence[ShardTask], str], Any] | None = None
     begun: Callable[[Sequence[Batch]], Any] = lambda _: None
 
     def source(self, hidden: set[str] | None = None) -> tuple[Sequence[InputShard], CorpusIn]:
@@ -114,9 +111,7 @@ class Run:
         shards = find_shards(self.reads.inputs, self.reads.root, hidden=hidden)
         columns = checked_columns(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "drop":
-            units = () if self.spending is None else self.spending.units
-            needed = tuple(unit for unit in units if unit.column is not None)
-            columns = dataclasses.replace(columns, needs=UnitsNeeded(needed) if needed else None)
+            columns = dataclasses.replace(columns, units=() if self.spending is None else self.spending.columns)
         name = name_of_corpus(self.reads.name, shards)
         return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
@@ -183,18 +178,6 @@ class Run:
             )
 
 
-def privatize_corpus(
-    release: AnyRelease, inputs: Sequence[str], output: str, engine: Engine, **settings: Any
-) -> Outcome:  # fmt: skip
-    """Privatize a corpus once; ``settings`` are fields of ``CorpusIn``, ``CorpusOut`` and ``Run``."""
-    given = {"name" if name == "corpus" else name: value for name, value in settings.items() if value is not None}
-    parts = [
-        {name: given.pop(name) for name in list(given) if name in kind.__dataclass_fields__}
-        for kind in (CorpusIn, CorpusOut)
-    ]
-    return Run(release, CorpusIn(inputs, **parts[0]), CorpusOut(output, **parts[1]), **given).privatize(engine)
-
-
 @dataclass(slots=True)
 class _Start:
     """One start of a run; ``job`` is completed on the way."""
@@ -244,9 +227,8 @@ class _Start:
         run, job, tasks = self.run, self.job, self.tasks
         run.begun(self.first)
         drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
-        what = "privatizing shards"
-        shown = waiting(what) if run.watch is None else run.watch(job.records, left, what)
-        run_tasks(job, left, self.engine, shown)
+        progress = Progress(job.records, left, run.release.counted)
+        run_tasks(job, left, self.engine, waiting("privatizing shards", progress.look))
         if split := joining_tasks(tasks):
             run_tasks(job, split, self.engine, waiting("joining pieces of shards"))
         # also left by a run that was split in another way, or by a worker that was killed at the end
@@ -278,7 +260,8 @@ class _Start:
                     account=spending.accounting(run.release.account(columns.text)),
                     corpus=job.corpus, drops=job.drops,
                 )  # fmt: skip
-                inputs = {name: record.input for name, record in look(accounting, tasks, self.engine).items()}
+                seen = run_work(accounting, tasks, self.engine)
+                inputs = {task.record_name: record.input for task, record in zip(tasks, seen, strict=True)}
                 try:
                     entries = reserve(spending, accounting.account, map(accounting.noted, tasks))
                 except CapError as error:
@@ -327,12 +310,10 @@ def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
 
 def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
-    for part in ("", "data"):
-        files.sweep(files.join(job.writes.url, part))
     folder, _, page = page_of(job.writes.url).rpartition("/")
     files.sweep(folder, page)
-    for part in ("", "shards", "progress", "failed", "pieces"):
-        files.sweep(job.records.address(part))
+    for url in (job.writes.url, job.records.url):
+        files.sweep(url, below=True)
 
 
 def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:

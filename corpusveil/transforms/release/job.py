@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 
 import pyarrow as pa
 
-from corpusveil.errors import ChangedError, DataError, WorkError, changed_during_run
+from corpusveil.display import several
+from corpusveil.errors import ChangedError, DataError, WorkError
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Drops
 from corpusveil.ledger.units import documents_of
@@ -105,7 +106,7 @@ class ShardJob(Work[Shard]):
             reading(task, columns, self.record_key, None if self.reads.on_bad_rows == "refuse" else bad) as shard,
             ShardFile(task, self.writes, columns, self._types(shard, task.url)) as file,
         ):
-            progress = _Progress(self.records, task, shard.file)
+            progress = _Notes(self.records, task, shard.file)
             # Memory holds one batch: each is written before the next is read.
             for batch in shard.batches:
                 if left_out is not None:
@@ -125,7 +126,7 @@ class ShardJob(Work[Shard]):
             # Inside the context: an error here leaves no output, since a file appears when its context ends.
             read = shard.file.digest()
             if self.seen is not None and self.seen.get(task.record_name) != read:
-                raise changed_during_run(task.url)
+                raise ChangedError(f"{task.url}: this input changed during the run; run the same command again.")
         return self._record(task, file.made(), counts, read, time.monotonic() - began, bad.places)
 
     def _types(self, shard: OpenShard, url: str) -> Sequence[pa.DataType]:
@@ -181,7 +182,31 @@ class ShardJob(Work[Shard]):
         return self._record(task, file.made(), counts, sources.pop(), seconds, bad[:MOST_PLACES])
 
 
-class _Progress:
+class Progress:
+    """The tasks of a run so far, on any engine, from their records and notes, and its speed."""
+
+    def __init__(self, records: Records, tasks: Sequence[ShardTask], unit: str) -> None:
+        self._records, self._unit = records, unit
+        self._left = {task.record_name for task in tasks}.difference(records.names("shards"))  # of earlier runs
+        self._shards, self._tokens, self._total, self._began = 0, 0, len(self._left), time.monotonic()
+
+    def look(self) -> tuple[float, int, str]:
+        """Return how many shards are done, of how many, and their tokens and speed."""
+        for name in self._left.intersection(self._records.names("shards")):
+            if (record := self._records.read(f"shards/{name}", Shard)) is not None:
+                self._left.remove(name)
+                self._shards, self._tokens = self._shards + 1, self._tokens + record.counts.tokens_written
+        shards, tokens = float(self._shards), self._tokens
+        for name in self._left.intersection(self._records.names("progress")):
+            if (beat := self._records.read(f"progress/{name}", Beat)) is not None:
+                shards, tokens = shards + beat.share, tokens + beat.tokens
+        seconds, failures = time.monotonic() - self._began, len(self._records.names("failed"))
+        speed = f"{float(f'{tokens / max(seconds, 1e-9):.2g}'):,.0f} {self._unit}s/s"  # two digits
+        failed = f", {failures} failed" if failures else ""
+        return shards, self._total, f"{several(tokens, self._unit)}, {speed}{failed}"
+
+
+class _Notes:
     """Notes among local records, about once a second, how much of a task is done."""
 
     def __init__(self, records: Records, task: ShardTask, source: KeyedReader) -> None:

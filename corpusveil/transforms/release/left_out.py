@@ -15,12 +15,13 @@ import pyarrow.compute as pc
 
 from corpusveil.errors import CapError
 from corpusveil.ledger.account import AccountPass, Drops
-from corpusveil.ledger.units import Unit, text_of
+from corpusveil.ledger.units import Unit
 from corpusveil.storage import files
 from corpusveil.storage.reading import BadRows, reading
 from corpusveil.storage.records import Records
 from corpusveil.storage.rows import JSON
 from corpusveil.storage.tasks import ShardTask
+from corpusveil.storage.values import text_of
 
 OVER, UNITS = "over", "over-cap.jsonl"
 """The folder of the rows that a run leaves out, and the file that names units; both among the records, private."""
@@ -98,7 +99,7 @@ def _values(
     accounting: AccountPass, task: ShardTask, rows: npt.NDArray[np.int64]
 ) -> dict[tuple[int, str | None], str | None]:
     """Return the texts of units' values by row and column, for some rows of a task."""
-    columns = dataclasses.replace(accounting.columns, needs=None)
+    columns = dataclasses.replace(accounting.columns, units=())
     values: dict[tuple[int, str | None], str | None] = {}
     with reading(task, columns, bad=BadRows()) as shard:
         for batch in shard.batches:

@@ -34,7 +34,10 @@ def write_page(output: str) -> None:
         return
     manifest = read_manifest(output)
     try:
-        page = render("A privatized corpus, and what it guarantees", _intro(manifest), [*parts_of(manifest)])
+        made, budget = manifest["configuration"]["mechanism"]["name"], _budget(manifest["configuration"])
+        sizes = f"{manifest['documents']:,} documents, {manifest['tokens']:,} tokens"
+        said = f"{sizes}; mechanism {made} with {budget}. Everything here is in the manifest, and may be published."
+        page = render("A privatized corpus, and what it guarantees", said, [*parts_of(manifest)])
     except (LookupError, TypeError, ValueError, AttributeError):
         raise ArtifactError(f"{output}: the manifest is damaged; restore it from a copy of the release.") from None
     files.write_bytes(page_of(output), page.encode())
@@ -70,12 +73,6 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
         for shard in manifest["shards"]
     ]
     yield Part("Files", heads=("file", "documents", "tokens", manifest["checksums"]), rows=shards)
-
-
-def _intro(manifest: Mapping[str, Any]) -> str:
-    sizes = f"{manifest['documents']:,} documents, {manifest['tokens']:,} tokens"
-    mechanism, budget = manifest["configuration"]["mechanism"]["name"], _budget(manifest["configuration"])
-    return f"{sizes}; mechanism {mechanism} with {budget}. Everything here is in the manifest, and may be published."
 
 
 def _budget(configuration: Mapping[str, Any]) -> str:

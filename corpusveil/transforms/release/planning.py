@@ -17,12 +17,11 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.arrays import Int64
-from corpusveil.budget.accounting import INFINITE, SCALE, as_float
+from corpusveil.budget.accounting import SCALE, as_float
 from corpusveil.display import Card, Shown, figure, several
 from corpusveil.errors import CapError, MissingError
 from corpusveil.ledger.account import Account, AccountPass
-from corpusveil.ledger.caps import Spending, refuse_over, work_folder
+from corpusveil.ledger.caps import Spending, refuse_over
 from corpusveil.ledger.entries import SECRET, EntryStore
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.sampling.keys import Key
@@ -155,12 +154,14 @@ def forecast(run: Run) -> Forecast:
             written += files.size(job.writes.target(task)) or 0
             taken += task.size * share
         nats = pa.concat_tables([read_table(note, ["nats"]) for note in notes])["nats"].to_numpy()
+        most = as_float(int(nats.max(initial=0)))
+        mean = float(nats.mean()) / SCALE if nats.size and not math.isinf(most) else most
         refused, spent, by_unit = (None, None, ()) if spending is None else _decided(spending, account, notes)
     scale = sum(task.size for task in tasks) / taken if taken else 1.0
     return Forecast(
         len(shards), len(chosen), sum(shard.size for shard in shards), round(counts.documents * scale),
         round(counts.tokens_written * scale), round(written * scale), seconds * scale,
-        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, _mean_and_most(nats), refused, spent,
+        resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10, (mean, most), refused, spent,
         unknown_share=counts.unknown_share, by_unit=by_unit, partial=scale > 1,
         counted=release.counted, choices=tuple(release.choices()),
     )  # fmt: skip
@@ -174,18 +175,12 @@ def _part(task: ShardTask) -> tuple[ShardTask, float]:
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 
-def _mean_and_most(nats: Int64) -> tuple[float, float]:
-    if not nats.size or nats.max() == INFINITE:
-        return (math.inf, math.inf) if nats.size else (0.0, 0.0)
-    return float(nats.mean()) / SCALE, as_float(int(nats.max()))
-
-
 def _decided(
     spending: Spending, account: Account, notes: Sequence[str]
 ) -> tuple[str | None, float | None, tuple[float, ...]]:
     """Return why the sample would be refused, the most that a unit has spent, and what units would have spent."""
     refused, totals = None, list[int]()
-    with work_folder() as folder, connected(folder) as connection:
+    with connected() as (folder, connection):
         before = []
         if files.exists(files.join(spending.ledger, SECRET)):
             before = list(EntryStore.open(spending.ledger, spending.units).entries(folder))
@@ -200,6 +195,6 @@ def _decided(
                 refused = str(error)
         totals.sort()
         places = [min(len(totals) - 1, int(share * len(totals))) for share in QUANTILES if totals]
-        most = Books(connection, before).most(INFINITE)
-        spent = None if most is None else as_float(most.nats)
+        most, unit_of_most = Books(connection, before).most()
+        spent = None if unit_of_most is None else as_float(most)
         return refused, spent, tuple(as_float(totals[place]) for place in places)

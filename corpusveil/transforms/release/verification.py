@@ -61,13 +61,13 @@ class Verification(Shown):
 
     def require(self) -> None:
         """Raise WorkError if there is a difference, or a requirement is not met."""
-        for sentences, kind, what, advice in (
-            (self.differences, DiffersError, "difference", "get the release again"),
-            (self.unmet, DiffersError, "requirement", "do not use it"),
+        for sentences, what, advice in (
+            (self.differences, "difference", "get the release again"),
+            (self.unmet, "requirement", "do not use it"),
         ):
             if sentences:
                 more = f" ({several(len(sentences) - 1, f'more {what}')})" if sentences[1:] else ""
-                raise kind(f"{self.url}: {sentences[0]}{more}; {advice}.")
+                raise DiffersError(f"{self.url}: {sentences[0]}{more}; {advice}.")
 
     def card(self) -> Card:
         alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
@@ -156,8 +156,8 @@ def _of_runs(url: str, wanted: Sequence[tuple[str, str]]) -> Verification:
     if places != listed or not {released.replaced_by for released in index.shards} <= {"", *places}:
         differences.append(f"{INDEX} does not list the shards of its runs")
     begun = [name for name in names if re.fullmatch(r"run-\d{5,}", name) and name not in there]
-    pages = [name for name in names if name.removesuffix(".report.html") in index.runs]
-    unchecked = (*_beside(url, names), *(name for name in pages if name not in index.runs), *begun)
+    pages = [name for name in names if name not in index.runs and name.removesuffix(".report.html") in index.runs]
+    unchecked = (*_beside(url, names), *pages, *begun)
     known = {INDEX, *index.runs, *unchecked}
     differences += [f"{INDEX} does not list {name!r}" for name in names if name not in known]
     return Verification(

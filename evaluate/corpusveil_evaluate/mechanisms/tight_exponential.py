@@ -186,7 +186,6 @@ class TightExponential(OnDistances):
     paper: ClassVar[str] = "ours; after ElSalamouny, Chatzikokolakis, Palamidessi 2014"
     summary: ClassVar[str] = "exponential on vectors with solved weights: the full epsilon in the exponent"
     claim: ClassVar[str] = "exactly epsilon times the Euclidean distance"
-    each_epsilon_is_costly: ClassVar[bool] = True
 
     def rows(self, epsilon: float) -> ExponentialRows:
         solution = solution_of(self.space, check_epsilon(epsilon))

@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.errors import UserError, WorkError
-from corpusveil.storage.durable import Done, Stage, StageWatch, mark_of, run
+from corpusveil.storage.durable import Done, Stage, mark_of, run
 from corpusveil.storage.engine import Engine
 from corpusveil.storage.records import Failed
 
@@ -219,7 +219,7 @@ def of_seeds(kind: str, tasks: Iterable[str], at: Mapping[str, Any], seeds: int)
     return [Cell(kind, {"task": task, **at, "seed": seed}) for task in tasks for seed in range(seeds)]
 
 
-def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: StageWatch | None = None) -> Results:
+def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine) -> Results:
     """Do the unfinished cells; return the results in order, and the failed cells.
 
     The cells are done in a nearly random order, so that the finished cells show at any time how long the rest will
@@ -231,7 +231,7 @@ def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine, watch: St
     mixed = sorted(cells, key=lambda cell: mark_of(cell.record_name))
     failed: tuple[str, ...] = ()
     try:
-        run(stage, mixed, engine, watch)
+        run(stage, mixed, engine)
     except UserError:  # whatever a cell failed by, the others have figures
         place = stage.place()
         notes = (place.read(f"failed/{name}", Failed) for name in place.names("failed"))

@@ -10,7 +10,7 @@ place (an epsilon). The kinds:
     steady         no two places of a series differ by more than ``slack``
     least          every figure is at least ``slack``
 
-A difference tells nothing within twice its standard error over seeds, within ``slack`` (of the first three kinds), or
+A difference tells nothing within twice its standard error over seeds, within ``slack`` (of all kinds to ``order``), or
 within a tenth of the paper's: *not shown by this run*. There is no verdict either if a part of the claim is missing.
 """
 
@@ -240,11 +240,11 @@ def _differences(claim: Claim, rows: Whole, paper: Sequence[Sequence[Value]]) ->
     for row, theirs in zip(rows, paper if whole else [()] * len(rows), strict=True):
         pairs = [(number, number + half) for number in range(half)]
         if claim.kind == "order":
-            ranking = theirs or paper[0]
-            ranked = sorted(range(len(row)), key=lambda number: -(ranking[number] or 0.0))
+            theirs = theirs or paper[0]  # noqa: PLW2901 - the only row of another place
+            ranked = sorted(range(len(row)), key=lambda number: -(theirs[number] or 0.0))
             pairs = list(itertools.combinations(ranked, 2))
         for above, below in pairs:
-            slack = part * _far(theirs[above], theirs[below]) if claim.kind == "above" and theirs else 0.0
+            slack = part * _far(theirs[above], theirs[below]) if theirs else 0.0
             one, other = row[above], row[below].times(claim.series[below].times)
             yield one.mean - other.mean, max(slack, one.apart(other)), True
 

@@ -17,52 +17,61 @@ else:
 
 
 def study(
-    name: Annotated[str | None, typer.Argument(help="The study; --list names them.", metavar="NAME")] = None,
+    name: Annotated[str | None, typer.Argument(help="The study to repeat. --list names all.", metavar="NAME")] = None,
     output: Annotated[
         str | None,
-        typer.Option(help="A folder for cells, tables and page. A study in this folder is continued.", metavar="DIR"),
+        typer.Option(help="The folder for results. A study that it already contains is resumed.", metavar="DIR"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Use a small grid: minutes on two cores.")] = False,
-    list_all: Annotated[bool, typer.Option("--list", help="List the studies.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small grid: 2 to 7 CPU minutes.")] = False,
+    list_all: Annotated[bool, typer.Option("--list", help="List the studies, and do nothing else.")] = False,
     data: Annotated[
         str | None,
-        typer.Option(help="Data sets, NAME.parquet with text, label and split. Default: bundled text.", metavar="DIR"),
+        typer.Option(help="Data sets: NAME.parquet with text, label, split. Default: bundled text.", metavar="DIR"),
     ] = None,
     vectors: Annotated[
-        list[str] | None, typer.Option(help="Word vectors. Repeatable. Default: trained here.", metavar="FILE")
+        list[str] | None, typer.Option(help="Word vectors. Repeatable. Default: trained on the corpus.", metavar="FILE")
     ] = None,
     corpus: Annotated[
         list[str] | None,
         typer.Option(help="Public text to count and train on. Repeatable. Default: bundled text.", metavar="INPUT"),
     ] = None,
-    text: Annotated[str, typer.Option(help="The corpus' column with the text.", metavar="COLUMN")] = "text",
+    text: Annotated[str, typer.Option(help="The column of --corpus that has the text.", metavar="COLUMN")] = "text",
     model: Annotated[
         str,
-        typer.Option(help="Classifier: tfidf or vectors.", metavar="NAME"),
+        typer.Option(help="The features of the classifier: tfidf or vectors.", metavar="NAME"),
     ] = "tfidf",
     encoder: Annotated[
-        str | None, typer.Option(help="A sentence encoder on this machine: a folder or package.", metavar="PATH")
+        str | None, typer.Option(help="A sentence encoder: a local folder or package. Default: none.", metavar="PATH")
     ] = None,
-    collection: Annotated[str | None, typer.Option(help="pypantera: passages to search.", metavar="FILE")] = None,
-    queries: Annotated[str | None, typer.Option(help="pypantera: queries.", metavar="FILE")] = None,
-    qrels: Annotated[str | None, typer.Option(help="pypantera: judgments, in TREC's format.", metavar="FILE")] = None,
-    config: Annotated[str | None, typer.Option(help="TOML file that overrides grid settings.", metavar="FILE")] = None,
+    collection: Annotated[
+        str | None, typer.Option(help="For pypantera: passages to search. Default: bundled text.", metavar="FILE")
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="For pypantera: queries. Default: parts of bundled text.", metavar="FILE")
+    ] = None,
+    qrels: Annotated[
+        str | None, typer.Option(help="For pypantera: judgments in TREC's format, for --queries.", metavar="FILE")
+    ] = None,
+    config: Annotated[
+        str | None, typer.Option(help="A TOML file that overrides keys of the grid. Default: none.", metavar="FILE")
+    ] = None,
     engine: Annotated[
-        Engine, typer.Option(help="The engine that runs the tasks; the output is the same for all engines.")
+        Engine, typer.Option(help="The engine that runs the cells; the output is the same for all engines.")
     ] = "local",
     workers: Annotated[
-        int | None, typer.Option(help="Number of processes. Default: 1 (local), all cores (Spark).", min=1)
+        int | None, typer.Option(help="The number of processes. Default: 1 (local), all cores (Spark).", min=1)
     ] = None,
-    master: Annotated[str | None, typer.Option(help="The Spark master.", metavar="URL")] = None,
-    progress: ProgressOption = "auto",
+    master: Annotated[
+        str | None,
+        typer.Option(help="The Spark master. Default: that of spark-submit, or this machine.", metavar="URL"),
+    ] = None,
+    _progress: ProgressOption = "auto",
 ) -> None:
-    """Run a published study: its grid, each cell kept as a file, and tables compared with the paper.
+    """Repeat a published study, and compare its figures with the paper's.
 
     Example: corpusveil evaluate study 1-diffractor --quick --output studies/1-diffractor
     """
-    from corpusveil.cli.progress import Terminal
     from corpusveil.pipelines.settings.sections import EngineSettings
-    from corpusveil.waiting import choose
     from corpusveil_evaluate.studies.report import lines
     from corpusveil_evaluate.studies.run_study import lease_of, prepare_study, run_study
     from corpusveil_evaluate.studies.study import STUDIES, find, read_grid
@@ -80,11 +89,9 @@ def study(
         raise SettingError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
     made = EngineSettings(name=engine, workers=workers, master=master).make()
-    watch = Terminal(progress).stage
-    choose("none")  # a cell is a step of the study, and its own calls are not shown
     with lease_of(output, sources):
-        one = prepare_study(chosen, grid, sources, output, made, watch)
-        account, page = run_study(one, made, watch)
+        one = prepare_study(chosen, grid, sources, output, made)
+        account, page = run_study(one, made)
     for line in lines(account):
         print(line)
     print(f"\n{page}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from corpusveil.errors import WorkError
 from corpusveil.storage import disk, files, lease
-from corpusveil.storage.durable import StageWatch, mark_of
+from corpusveil.storage.durable import mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_evaluate.studies.cells import CELLS, Cell, CellStage, run_cells
 from corpusveil_evaluate.studies.preflight import absolute, check_sets, check_sources, missing_sets
@@ -54,9 +54,7 @@ class PreparedStudy:
     cells: Sequence[Cell]
 
 
-def prepare_study(
-    study: Study, grid: Grid, sources: Sources, output: str, engine: Engine, watch: StageWatch | None = None
-) -> PreparedStudy:
+def prepare_study(study: Study, grid: Grid, sources: Sources, output: str, engine: Engine) -> PreparedStudy:
     """Prepare a study in the folder ``output``: its shared artifacts, and the list of its cells.
 
     With the user's data, the folder gets mode 0700 on a local disk, since figures of private data are private, too.
@@ -67,7 +65,7 @@ def prepare_study(
     cells = study.cells(grid, data)
     check_sets(cells, grid, data)
     _make_folders(output, private=is_private(sources))
-    prepare_data(data, engine, watch)
+    prepare_data(data, engine)
     study.prepare(grid, data)
     worker = Worker(study.name, grid.model_dump_json(), output, sources)
     stage = CellStage(output, mark_of(grid.decides(), data.digest()), worker)
@@ -106,12 +104,12 @@ def _make_folders(output: str, *, private: bool) -> None:
             os.chmod(folder, 0o700)
 
 
-def run_study(prepared: PreparedStudy, engine: Engine, watch: StageWatch | None = None) -> tuple[Account, str]:
+def run_study(prepared: PreparedStudy, engine: Engine) -> tuple[Account, str]:
     """Do the remaining cells, and write page and JSON; return the report and the page's address.
 
     Raises WorkError if cells failed, after writing the report of all others.
     """
-    results = run_cells(prepared.stage, prepared.cells, engine, watch)
+    results = run_cells(prepared.stage, prepared.cells, engine)
     account = prepared.study.account(results, prepared.grid, prepared.data)
     statistics = statistics_table(results)
     account = dataclasses.replace(

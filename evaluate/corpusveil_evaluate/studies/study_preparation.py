@@ -21,7 +21,7 @@ from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors, read_vectors
 from corpusveil.storage import files
 from corpusveil.storage.artifacts import is_artifact
-from corpusveil.storage.durable import StageWatch, mark_of
+from corpusveil.storage.durable import mark_of
 from corpusveil.storage.engine import Engine
 from corpusveil_evaluate.studies.study_data import Needs, StudyData, WordSpace, stamps
 
@@ -29,7 +29,7 @@ BUNDLED_SHARDS = 2
 MADE_OF = "made-of.sha256"
 
 
-def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = None) -> None:
+def prepare_data(data: StudyData, engine: Engine) -> None:
     """Make missing artifacts. Raises UserError for vectors that are unreadable or too few."""
     needs, sources = data.needs, data.sources
     made = mark_of(dataclasses.asdict(sources), stamps(sources), dataclasses.asdict(needs))
@@ -46,7 +46,7 @@ def prepare_data(data: StudyData, engine: Engine, watch: StageWatch | None = Non
                 _require_dimensions(_largest(vectors), space.dimensions)
     files.write_bytes(data.address(MADE_OF), made.encode())
     if needs.counts or (needs.words and not sources.vectors):
-        _learn(data, engine, watch, 0 if sources.vectors else _variants(needs))
+        _learn(data, engine, 0 if sources.vectors else _variants(needs))
     for space in needs.words:
         where = data.address("spaces", space.name)
         if not is_artifact(where):
@@ -108,16 +108,16 @@ def reduced(vectors: Vectors, dimensions: int) -> Vectors:
     return dataclasses.replace(vectors, vectors=made, source=f"{vectors.source}, {dimensions} principal components")
 
 
-def _learn(data: StudyData, engine: Engine, watch: StageWatch | None, variants: int) -> None:
+def _learn(data: StudyData, engine: Engine, variants: int) -> None:
     """Count, score, tokenize and train on the public corpus; each artifact is made once."""
     needs, sources = data.needs, data.sources
     inputs = list(sources.corpus) or _bundled_corpus(data)
     counts, table = data.address("counts"), data.address("collocations")
     text = sources.text if sources.corpus else "text"
     if needs.counts and not is_artifact(counts):
-        count_corpus(inputs, counts, engine, CountOptions(3, needs.min_count, text), watch=watch)
+        count_corpus(inputs, counts, engine, CountOptions(3, needs.min_count, text))
     if needs.tokenizers and not is_artifact(table):
-        score_counts(counts, table, engine, Scoring(connectors=connector_words()), watch=watch)
+        score_counts(counts, table, engine, Scoring(connectors=connector_words()))
     plain = Training(dimensions=needs.dimensions, min_count=needs.min_count, epochs=needs.epochs, sg=1)
     wanted = {name: {f"vectors-{name}": plain} for name in needs.tokenizers}
     for number in range(variants):
@@ -132,7 +132,7 @@ def _learn(data: StudyData, engine: Engine, watch: StageWatch | None, variants: 
         tokens = data.address(f"tokens-{name}")
         if not is_artifact(tokens):
             joined = None if name == "word" else table
-            tokenize_corpus(inputs, tokens, engine, name, joined, text=text, watch=watch)  # type: ignore[arg-type]
+            tokenize_corpus(inputs, tokens, engine, name, joined, text=text)  # type: ignore[arg-type]
         for where, training in trainings.items():
             if not is_artifact(data.address(where)):
                 train_vectors(tokens, data.address(where), engine, training)

@@ -102,7 +102,7 @@ def test_the_full_epsilon_without_weights_is_refuted() -> None:
     """Planted defect: the plain exponential with all of epsilon in the exponent breaks the promise."""
     space = space_of(np.vstack([normal(60, 3) / 10, 2 * normal(5, 3)]))
     rows = rows_of(space, 1.0)
-    law = np.array([rows.row(word).astype(float) / TOTAL for word in range(65)])
+    law = rows.several(np.arange(65)).astype(float) / TOTAL
     assert excess(law, distances(space), 1.0) > 0.01
     assert realised(VectorBlocks.of(space.vectors), 1.0) > 1.01
     assert calibrate(VectorBlocks.of(space.vectors), 1.0).s < 1

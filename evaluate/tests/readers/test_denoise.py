@@ -24,7 +24,6 @@ from corpusveil.storage.documents import Documents
 from corpusveil.text.markup import Texts
 from corpusveil.text.policy import PRIVATIZE, RESAMPLE
 from corpusveil.text.tokens import Tokenizer, string_buffers
-from corpusveil.transforms.release.corpus import privatize_corpus
 from corpusveil_evaluate.readers.ngrams import denoise as denoise_module
 from corpusveil_evaluate.readers.ngrams.denoise import _WRITTEN_FOR_SPANS, Denoiser, Search, _within, reader_of
 from corpusveil_evaluate.readers.ngrams.denoised_texts import denoise, denoise_release
@@ -32,7 +31,7 @@ from corpusveil_evaluate.readers.ngrams.lattice_room import DOCUMENT
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import WORDS, corpus
-from tests.calls import refused
+from tests.calls import privatize_corpus, refused
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))

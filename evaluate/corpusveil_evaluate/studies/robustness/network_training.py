@@ -22,7 +22,7 @@ from autograd import value_and_grad
 
 from corpusveil.errors import DataError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.sampling.draws import DrawKey, Draws
+from corpusveil.sampling.draws import DrawKey, Draws, keyed_tags
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples, Ids
@@ -155,7 +155,7 @@ class Noise:
         """
         key = DrawKey.derive(self.key, _DRAWS)
         names, which = np.unique(documents, return_inverse=True)
-        tags = key.tags(purpose, names.tolist(), np.empty(0, np.uint8), np.zeros(names.size + 1, np.int64))
+        tags = keyed_tags(key.tag, purpose, names.tolist(), np.empty(0, np.uint8), np.zeros(names.size + 1, np.int64))
         return Draws(key, tags, which.astype(np.int64), positions.astype(np.int64))
 
     def variant(self, texts: Ids, purpose: str) -> Ids:
