@@ -44,15 +44,8 @@ _FETCHED = {
     "SparkRunner": "--spark_job_server_jar",
 }
 """Runners that download a program, and the option that names a copy of it."""
-<<<<<<< HEAD
-_WORKER_LOST = ("SDK worker disconnected",)
-"""The message of Prism about a worker that is gone."""
 _NOT_WANTED = ("--no_wait_until_finish", "--template_location", "--runner", "--help", "-h")
 """Options by which a call would return before the job is done, or go to another runner."""
-=======
-_NOT_WAITED_FOR = ("--no_wait_until_finish", "--template_location")
-"""Options by which a call would return before the job is done."""
->>>>>>> main
 _OTHER_OPTIONS = {*_FETCHED, "KafkaStreamsRunner", "PortableRunner"}
 """Runners with options that only their own job servers know."""
 

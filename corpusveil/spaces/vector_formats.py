@@ -10,15 +10,8 @@ from __future__ import annotations
 import io
 import zipfile
 import zlib
-<<<<<<< HEAD
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
-=======
-from collections.abc import Iterator
-from itertools import chain
-from typing import IO, Any
->>>>>>> main
 
 import numpy as np
 
@@ -34,34 +27,6 @@ from corpusveil.storage.forms import is_utf8, lines_of
 from corpusveil.text.languages import rule
 
 BROKEN_ZIP = (NotImplementedError, RuntimeError, zipfile.BadZipFile, zlib.error)
-
-
-<<<<<<< HEAD
-@dataclass(frozen=True, slots=True)
-class VectorTable:
-    """Words and their vectors as a file holds them, unchecked.
-
-    Attributes: words: V words. vectors: [V, d], of any real dtype. first_row: the number of the first word's row in
-        this file, from 1 (2 below a header). counts: int64 [V], if the file has them. hyphens: whether hyphens joined
-        words in the training text, None if unknown. language: as which it was read, None if unknown.
-    """
-
-    words: list[str]
-    vectors: npt.NDArray[Any]
-    first_row: int = 1
-    counts: Int64 | None = None
-    hyphens: Hyphens | None = None
-    language: str | None = None
-=======
-@contextlib.contextmanager
-def open_plain(url: str) -> Iterator[IO[bytes]]:
-    """Open a file for reading, after its byte order mark; unpacked where its name ends in ``.gz`` or ``.zst``."""
-    with files.open_read(url) as packed:
-        plain = io.BufferedReader(Unpacked(packed, url, codec_of(url)), CHUNK_BYTES)
-        if plain.peek(3).startswith(codecs.BOM_UTF8):
-            plain.read(3)
-        yield plain
->>>>>>> main
 
 
 def decode(word: bytes, url: str, row: int) -> str:
