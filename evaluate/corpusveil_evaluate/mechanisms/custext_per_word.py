@@ -1,4 +1,4 @@
-"""CusText as published (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023): each word its own ``K`` nearest words. No guarantee.
+"""CusText as published (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023): each word has its own ``K`` words. No guarantee.
 
     P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere.
 
