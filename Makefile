@@ -1,6 +1,6 @@
 # Each target makes what it needs first: .venv in the versions of uv.lock, and a Java where the machine has none.
 # PYTHON=/path/to/python3.12 chooses the interpreter, WORKERS=2 runs the tests in two processes, SECONDS=60 fuzzes each
-# reader for a minute, OUT=new.json says where figures are written, DIST=folder where distributions are.
+# reader for a minute, DIST=folder where distributions are.
 BIN := .venv/bin
 WORKERS ?= 3
 DIST ?= dist
@@ -123,8 +123,8 @@ lint: setup ## style, types and the direction of imports; first write the stub o
 	$(BIN)/mypy $(TYPED)
 	$(BIN)/lint-imports --no-logo
 
-bench: setup ## measure each row of docs/figures.md beside its baseline, and write the figures as JSON; ten minutes (OUT=new.json)
-	$(BIN)/python -m benchmarks bench $(OUT)
+bench: setup ## measure each row of docs/figures.md beside its baseline; ten minutes
+	$(BIN)/python -m benchmarks bench
 
 bench-ledger: setup ## decide caps for a million documents, or DOCUMENTS=10000000, and say what it took; minutes
 	$(BIN)/python -m benchmarks ledger --documents $(or $(DOCUMENTS),1000000)

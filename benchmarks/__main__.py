@@ -1,16 +1,16 @@
 """Run the named benchmark, otherwise the short table; print tables.
 
-``bench [FILE]`` is the short table, ``compare OLD NEW`` lists what became slower between two of its files. With
-``CORPUSVEIL_BENCH_SMALLEST=1`` each runs in seconds, on generated data: its figures mean nothing, but it runs.
+With ``CORPUSVEIL_BENCH_SMALLEST=1`` each runs in seconds, on generated data: its figures mean nothing, but it runs.
 """
 
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import bench, compare, labels, ledger, names, startup, units
+from benchmarks import bench, labels, ledger, names, startup, units
 from benchmarks.report import Skipped, Table, machine
 
 BENCHMARKS: dict[str, Callable[[Sequence[str]], list[Table]]] = {
+    "bench": bench.run,
     "startup": startup.run,
     "ledger": ledger.run,
     "labels": labels.run,
@@ -18,17 +18,12 @@ BENCHMARKS: dict[str, Callable[[Sequence[str]], list[Table]]] = {
     "units": units.run,
 }
 
-COMMANDS = {"bench": bench.main, "compare": compare.main}
-"""Benchmarks with their own arguments: a file to write; two to compare."""
-
 
 def main(arguments: list[str]) -> int:
     """Run a benchmark with its options, else the short table; return 2 for an unknown name."""
     command, *rest = arguments or ["bench"]
-    if command in COMMANDS:
-        return COMMANDS[command](rest)
     if command not in BENCHMARKS:
-        print(f"No benchmark is named {command}; there are {', '.join([*COMMANDS, *BENCHMARKS])}.", file=sys.stderr)
+        print(f"No benchmark is named {command}; there are {', '.join(BENCHMARKS)}.", file=sys.stderr)
         return 2
     print(machine(), flush=True)
     try:

@@ -1,21 +1,18 @@
-"""The short table: each row with its baseline, in turns, in ten minutes; printed, and written as JSON.
+"""The short table: each row with its baseline, in turns, in ten minutes.
 
-``python -m benchmarks bench [FILE]``. Work and baseline are separate processes (``benchmarks.job``) of one thread;
-start-up is not included.
+Work and baseline are separate processes (``benchmarks.job``) of one thread; start-up is not included.
 """
 
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks import inputs, job
-from benchmarks.figures import Clock, Row, Run, Side
-from benchmarks.report import RESULTS, Table, load, machine, show
+from benchmarks.report import Table, show
 
 ROUNDS = 1 if inputs.SMALLEST else 3
 TOKENS = 64 if inputs.SMALLEST else 8_192
@@ -35,58 +32,46 @@ class Planned:
     beside: dict[str, Any]
     items: int = 0
     """The data of a run, unless it names them itself."""
-    clock: Clock = "cpu"
+    clock: Literal["cpu", "wall"] = "cpu"
 
 
-def main(arguments: list[str]) -> int:
-    """Measure, print the table, write the figures; return 2 for bad arguments or where they cannot be written."""
-    if len(arguments) > 1 or any(one.startswith("-") for one in arguments):
-        print("bench takes the file to write, and nothing else: python -m benchmarks bench [FILE]", file=sys.stderr)
-        return 2
-    path = Path(*arguments) if arguments else RESULTS / "bench.json"
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.open("a").close()
-    except OSError as error:
-        print(f"{path} cannot be written: {error.strerror}; name another file.", file=sys.stderr)
-        return 2
-    run = measure()
-    path.write_text(run.model_dump_json(indent=1) + "\n", encoding="utf-8")
-    print(f"{table(run)}\n\nWritten to {path}")
-    return 0
-
-
-def measure() -> Run:
-    began, before = time.perf_counter(), load()
+def run(_: Sequence[str] = ()) -> list[Table]:
+    began = time.perf_counter()
     inputs.key()  # before two processes need one
-    rows: list[Row] = []
-    skipped: dict[str, str] = {}
-    for group in GROUPS:
-        for planned in group():
-            try:
-                rows.append(one(planned))
-            except subprocess.CalledProcessError:
-                skipped[planned.name] = "its process failed; its last words are above."
-                continue
-            print(f"{time.perf_counter() - began:4.0f} s  {rows[-1].name}", file=sys.stderr, flush=True)
-    return Run(
-        version=2, when=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()), machine=machine(), load=before,
-        minutes=(time.perf_counter() - began) / 60, data=inputs.origin(), rows=rows, skipped=skipped,
-    )  # fmt: skip
+    made = Table(
+        f"The short table: medians of {ROUNDS} runs, taking turns with the baseline; {inputs.origin()}",
+        ("work", "a second", "baseline", "its time = 1", "runs"),
+    )
+    for planned in (planned for group in GROUPS for planned in group()):
+        try:
+            made.rows.append(row(planned))
+        except subprocess.CalledProcessError:
+            made.notes.append(f"Left out, {planned.name}: its process failed; its last words are above.")
+            continue
+        print(f"{time.perf_counter() - began:4.0f} s  {planned.name}", file=sys.stderr, flush=True)
+    made.notes.append(
+        "Processor time of one thread; for 2 local processes, wall time, including the start of the second; for the "
+        "masker, the wall time that 99 % of texts stay below. Otherwise the start of a process is not included."
+    )
+    return [made]
 
 
-def one(planned: Planned) -> Row:
-    """Measure a row and its baseline in turns, each in a separate process."""
+def row(planned: Planned) -> tuple[str, ...]:
+    """Measure work and its baseline in turns, each in a separate process, and return the row of the table."""
     theirs, ours = (job.Started(**{"threads": 1, **work}) for work in (planned.beside, planned.ours))
     with theirs, ours:
         theirs.wait()
         ours.wait()
         rounds = [(theirs.turn(), ours.turn()) for _ in range(ROUNDS)]
     baseline, mine = (
-        Side(what=what, items=runs[0].get("items", planned.items), seconds=[run[planned.clock] for run in runs])
-        for what, runs in zip((planned.baseline, "corpusveil"), zip(*rounds, strict=True), strict=True)
+        [turn[planned.clock] / turns[0].get("items", planned.items) for turn in turns]
+        for turns in zip(*rounds, strict=True)
     )
-    return Row(name=planned.name, unit=planned.unit, clock=planned.clock, baseline=baseline, ours=mine)
+    ratios = sorted(ours / theirs for theirs, ours in zip(baseline, mine, strict=True))
+    return (
+        planned.name, f"{show(1 / statistics.median(mine))} {planned.unit}", planned.baseline,
+        times(statistics.median(ratios)), f"{times(ratios[0])} to {times(ratios[-1])}",
+    )  # fmt: skip
 
 
 def whole_jobs() -> Iterator[Planned]:
@@ -142,28 +127,6 @@ def at_large() -> Iterator[Planned]:
 
 
 GROUPS: tuple[Callable[[], Iterator[Planned]], ...] = (whole_jobs, on_vectors, collocations, at_large)
-
-
-def table(run: Run) -> Table:
-    """Return the table as docs/figures.md shows it."""
-    made = Table(
-        f"The short table: medians of {ROUNDS} runs, taking turns with the baseline; {run.data}",
-        ("work", "a second", "baseline", "its time = 1", "runs"),
-        load_before=run.load,
-    )
-    for row in run.rows:
-        each = sorted(row.ratios())
-        made.rows.append(
-            (row.name, f"{show(1 / statistics.median(row.ours.each()))} {row.unit}", row.baseline.what,
-             times(statistics.median(each)), f"{times(each[0])} to {times(each[-1])}")
-        )  # fmt: skip
-    made.notes.append(
-        "Processor time of one thread; for 2 local processes, wall time, including the start of the second; for the "
-        "masker, the wall time that 99 % of texts stay below. Otherwise the start of a process is not included."
-    )
-    made.notes += [f"Left out, {name}: {reason}" for name, reason in run.skipped.items()]
-    made.notes.append(f"{run.machine}; {run.minutes:.0f} minutes; {run.when}.")
-    return made
 
 
 def times(ratio: float) -> str:

@@ -8,7 +8,6 @@ before the rules that find them. The other text is the held-out part of open-en:
 
 import argparse
 import random
-from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -64,23 +63,6 @@ capitals: PLEASE ASK {n} TO CALL. | DEAR {n}, THE LIFT IS STUCK. | THE BILL WAS 
 small letters: hi, this is {n} from upstairs | we saw {n} at the gate | thanks, {f} | the bill was paid by {n}
 """
 """Forms of each place, ⏎ for a line break; {n} is a full name, {f} and {l} are its parts."""
-_OTHERS = """
-eponyms: She has Parkinson's disease. | He was treated for Crohn's disease last year. | They found Hodgkin lymphoma
-  early. | My son has Asperger's syndrome. | The Glasgow Coma Scale was normal. | Bell's palsy got better. | Raynaud
-  phenomenon in both hands. | a positive Babinski sign | Lyme disease was ruled out. | Ohm's law holds here. | The
-  Doppler effect is small. | Graves' disease runs in the family. | Tourette syndrome is rare. | a Foley catheter was
-  placed | He had Huntington's disease. | Down syndrome was excluded. | By Newton's laws it falls. | Use Bayes' theorem
-  here. | a Pap smear every year | Hashimoto's thyroiditis is common. | Cushing's syndrome was suspected. | the Apgar
-  score was nine | Barrett's esophagus without dysplasia | Murphy's sign is negative. | Wilson's disease is rare. |
-  Baker's cyst behind the knee | Addison's disease and Marfan syndrome | the Heimlich maneuver saved her | the Turing
-  test was passed | Sjögren's syndrome makes the eyes dry
-places: We moved to Dallas in spring. | The office in Houston is closed. | a flight to Denver | My sister lives near
-  Bristol. | The train from Leeds was late. | We drove through Georgia and Carolina. | the hotel in Madrid | a week in
-  Florence | The Boston branch is small. | from Lincoln to Lancaster | in Durham and in York | the Sydney office |
-  He studies in Cambridge, I am from Oxford. | a trip to Jordan and Israel | Shipping to Austin takes a day. | They
-  live in Charlotte, North Carolina. | our Phoenix store | Our holiday in Kent was short. | the bus to Stafford | Is
-  Lima warm?
-"""
 
 
 def forms(text: str) -> dict[str, list[str]]:
@@ -89,7 +71,7 @@ def forms(text: str) -> dict[str, list[str]]:
     return {title: [form.strip().replace("⏎", "\n") for form in rest.split(" | ")] for title, _, rest in lines}
 
 
-PLACES, OTHERS = forms(_PLACES), forms(_OTHERS)
+PLACES = forms(_PLACES)
 
 
 def finder(space: cv.Space) -> Any:
@@ -154,14 +136,12 @@ def recall(find: Any, rows: Sequence[tuple[str, list[str]]]) -> float:
     return float(np.mean(hits))
 
 
-def masked(find: Any, texts: Sequence[str]) -> tuple[int, int, Counter[str]]:
-    """Return how many words of texts are masked, how many there are, and what was."""
-    seen: Counter[str] = Counter()
-    for text, spans in zip(texts, find(texts), strict=True):
-        raw = text.encode()
-        seen.update(raw[start:end].decode() for start, end in spans)
-    count = sum(number * len(run.split()) for run, number in seen.items())
-    return count, sum(len(text.split()) for text in texts), seen
+def masked(find: Any, texts: Sequence[str]) -> float:
+    """Return the share of the words of texts that is masked."""
+    raws = [text.encode() for text in texts]
+    spans = zip(raws, find(texts), strict=True)
+    count = sum(len(raw[start:end].split()) for raw, places in spans for start, end in places)
+    return count / sum(len(raw.split()) for raw in raws)
 
 
 def other_text() -> list[str]:
@@ -185,10 +165,6 @@ def run(arguments: Sequence[str] = ()) -> list[Table]:
     pairs = {origin: people(origin, rows) for origin in origins}
     for place in PLACES:
         found.rows.append((place, *(recall(find, planted(place, pairs[origin])) for origin in origins)))
-    wrong = Table("What is masked of other text", ("text", "masked words in 10,000", "texts with a mask"))
-    for title, texts in (*OTHERS.items(), ("open-en", other_text())):
-        if texts:
-            count, words, _ = masked(find, texts)
-            share = float(np.mean([bool(spans) for spans in find(texts)]))
-            wrong.rows.append((title, round(1e4 * count / words, 1), share))
-    return [found, wrong]
+    if texts := other_text():
+        found.notes.append(f"Of the words of open-en, {masked(find, texts):.1%} are masked.")
+    return [found]

@@ -7,8 +7,6 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).parent / "results"
-
 
 class Skipped(Exception):
     """A requirement of a benchmark is not on this machine; the message names it."""

@@ -2,31 +2,21 @@
 
 import functools
 import itertools
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 import corpusveil as cv
 from benchmarks import inputs
-from corpusveil.collocations.count import CountOptions, count_corpus
-from corpusveil.jobs.local import Local
 from corpusveil.mechanisms import Mechanism
 from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
-from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import formats
-from corpusveil.storage.artifacts import is_artifact
 from corpusveil.storage.rows import Columns
 from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
 from corpusveil_evaluate.readers.ngrams.modelling import load_model
-from corpusveil_evaluate.statistics.encoders import AveragedVectors
-from corpusveil_evaluate.statistics.similarity import cosine
-from corpusveil_evaluate.statistics.words_back import flipped, words_back
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts
 from corpusveil_evaluate.utility.text_classifiers import WORD_PATTERN, Predictor, Remembered
 from corpusveil_evaluate.utility.training_modes import MODES
@@ -44,9 +34,6 @@ SIZES = {"sst2": (2000, 872), "ag_news": (700, 700), "blog_authors": (1000, 450)
 """Rows to train on and to test on."""
 BEGINNING = 60
 """The most words of a text; blogs are long."""
-WEIGHT = 1e-3
-"""Of a word of public share p in *weighted* similarity: ``WEIGHT / (WEIGHT + p)`` (Arora, Liang, Ma 2017)."""
-SIMILAR_BY = "GloVe vectors, 25 dimensions"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +119,8 @@ def readable(law: Mechanism, epsilon: float, policy: cv.TextPolicy, margin: floa
     return denoiser.readable(drawn)
 
 
-def figures(sample: Sample, texts: list[str], space: Space) -> dict[str, float]:
-    """Return the figures of private texts that need no classifier."""
-    return {
-        "back": words_back(sample.texts, texts, content_words(space))[0],
-        "weighted": float(np.mean(cosine(sample.texts, texts, independent()))),
-        "attested": attested(texts),
-        "flips": flipped(sample.texts, texts),
-    }
-
-
-def learned(sample: Sample, texts: list[str], originals: dict[str, Remembered]) -> dict[str, list[bool]]:
-    """Return of each label and mode which of the test texts a classifier labels right."""
+def learned(sample: Sample, texts: list[str], originals: dict[str, Remembered]) -> dict[str, float]:
+    """Return of each label and mode the share of the test texts that a classifier labels right."""
     out = {}
     for label, task in sample.labels.items():
         train, test = task.train_and_test(0)
@@ -153,51 +130,10 @@ def learned(sample: Sample, texts: list[str], originals: dict[str, Remembered]) 
             (source, model), (target, _) = (versions[name] for name in mode.split("-"))
             asked = target.take(test)
             guesses = model.fit(source.take(train), 0)(asked)
-            out[f"{label}, {mode}"] = [a == b for a, b in zip(guesses, asked.labels, strict=True)]
+            out[f"{label}, {mode}"] = float(np.mean([a == b for a, b in zip(guesses, asked.labels, strict=True)]))
     return out
 
 
 @functools.lru_cache(maxsize=2)
 def content_words(space: Space) -> frozenset[str]:
     return frozenset(itertools.compress(space.vocabulary.words, content_weights(space)))
-
-
-@functools.cache
-def independent() -> AveragedVectors:
-    """Return averaged vectors, weighted against frequency, from which no space here is made."""
-    shared = inputs.data()
-    vectors = cv.read_vectors(
-        str(shared / "embeddings" / "glove-twitter-25d-12k.txt.gz") if shared else inputs.vectors()
-    )
-    counts = counts_of(vectors.words)
-    share = counts / counts.sum()
-    values = vectors.vectors - share @ vectors.vectors
-    values = (values * (WEIGHT / (WEIGHT + share))[:, None]).astype(np.float32)
-    space = cv.build_space(Vectors(list(vectors.words), values, "glove", None))
-    return AveragedVectors(space, centered=False, of=SIMILAR_BY)
-
-
-def counts_of(words: Sequence[str]) -> npt.NDArray[np.float64]:
-    """Return how often words stand in public text, float64 [k]; 1 for a word that ``en`` lacks."""
-    whole = cv.load_space("en")
-    return np.append(np.asarray(whole.counts, np.float64), 1.0)[whole.vocabulary.ids(list(words), len(whole))]
-
-
-@functools.cache
-def pairs_of_others() -> frozenset[str]:
-    """Return the pairs of adjacent words of other text than the model's."""
-    folder = str(inputs.work() / "utility-reader")
-    if not is_artifact(folder):
-        count_corpus(inputs.shards()[-1:], folder, Local(), CountOptions(3, 2))
-    grams = pq.read_table(f"{folder}/ngrams")
-    return frozenset(grams.filter(pc.equal(grams["n"], 2))["ngram"].to_pylist())
-
-
-def attested(texts: list[str]) -> float:
-    """Return the share of adjacent words that are adjacent in other public text, too."""
-    known, found, whole = pairs_of_others(), 0, 0
-    for text in texts:
-        for piece in re.split(r"[^\w\s'’-]+", text.lower()):
-            pairs = [" ".join(pair) for pair in itertools.pairwise(piece.split())]
-            whole, found = whole + len(pairs), found + sum(pair in known for pair in pairs)
-    return found / max(1, whole)

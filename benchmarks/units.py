@@ -23,11 +23,12 @@ import pyarrow as pa
 import corpusveil as cv
 from benchmarks import inputs
 from benchmarks.report import Skipped, Table
-from benchmarks.sets import TASKS, Linear, Sample, figures, learned, readable, sampled
+from benchmarks.sets import TASKS, Linear, Sample, content_words, learned, readable, sampled
 from corpusveil.storage.documents import Documents
 from corpusveil.transforms.release.risk import epsilon_at
 from corpusveil_evaluate.attacks.picked_texts import texts_picked
 from corpusveil_evaluate.readers.ngrams.denoise import MARGIN
+from corpusveil_evaluate.statistics.words_back import words_back
 from corpusveil_evaluate.utility.text_classifiers import Remembered
 
 EPSILONS, RISKS, PERS = (6.0, 8.0, 10.0, 12.0, 14.0), (0.3, 0.5, 0.7), ("document", "sentence")
@@ -35,10 +36,9 @@ LABEL = "label, private-original"
 AUTHORS = "author, private-private"
 KNOWN = (("AG News", "ag_news"), ("SST-2", "sst2"), ("blogs", "blog_authors"))
 MEASURES = (
-    *((name, None, name) for name in ("weighted", "attested", "flips")),
     *((f"back, {title}", task, "back") for title, task in KNOWN), *((title, task, LABEL) for title, task in KNOWN[:2]),
-    ("static", "blog_authors", "author, original-private"), ("adaptive", "blog_authors", AUTHORS),
-    *((f"picked, {title}", task, "picked") for title, task in KNOWN),
+    ("adaptive", "blog_authors", AUTHORS), *((f"picked, {title}", task, "picked") for title, task in KNOWN),
+    ("back", None, "back"),
 )  # fmt: skip
 """Columns: of a task, or the mean over tasks."""
 Cell = dict[str, Any]
@@ -87,14 +87,11 @@ def epsilon_of(risk: float) -> float:
 
 
 def add(cell: Cell, task: str, texts: list[str]) -> None:
-    """Add the figures of one key; of which test texts are labeled right the number of keys."""
-    sample, space = sampled(task), word_law().space
-    right = learned(sample, texts, originals(task))
-    found = figures(sample, texts, space) | {name: float(np.mean(each)) for name, each in right.items()}
-    for name, value in found.items():
+    """Add the figures of one key."""
+    sample = sampled(task)
+    found = {"back": words_back(sample.texts, texts, content_words(word_law().space))[0]}
+    for name, value in (found | learned(sample, texts, originals(task))).items():
         cell["values"].setdefault(name, []).append(value)
-    for name in {LABEL, AUTHORS} & set(right):
-        cell["right"][name] = (np.array(cell["right"].get(name, 0)) + np.array(right[name])).tolist()
 
 
 def by_words(texts: Sequence[str], name: str, epsilon: float, key: cv.Key) -> tuple[list[str], list[str]]:
@@ -106,7 +103,7 @@ def by_words(texts: Sequence[str], name: str, epsilon: float, key: cv.Key) -> tu
 
 def of_words(task: str, risk: float, asked: argparse.Namespace) -> list[Cell]:
     epsilon = epsilon_of(risk)
-    cells: list[Cell] = [{"values": {}, "right": {}, "epsilon": epsilon} for _ in range(2)]
+    cells: list[Cell] = [{"values": {}, "epsilon": epsilon} for _ in range(2)]
     for key in range(asked.keys):
         both = by_words(sampled(task).texts, task, epsilon, key_of(str(key)))
         for cell, texts in zip(cells, both, strict=True):
@@ -117,7 +114,7 @@ def of_words(task: str, risk: float, asked: argparse.Namespace) -> list[Cell]:
 def of_passages(task: str, name: str, per: Any, epsilon: float, asked: argparse.Namespace) -> list[Cell]:
     sample: Sample = sampled(task)
     law = cv.PassageExchange(cv.load_store(name))
-    cell: Cell = {"values": {}, "right": {}, "epsilon": epsilon, "neighbors": law.exchange(epsilon).neighbors}
+    cell: Cell = {"values": {}, "epsilon": epsilon, "neighbors": law.exchange(epsilon).neighbors}
     for key in range(asked.keys):
         release = cv.PassageRelease(law, epsilon, per, key=key_of(str(key)))
         add(cell, task, texts := released(release, sample.texts))
@@ -171,27 +168,8 @@ def table(asked: argparse.Namespace) -> Table:
         shown.rows.append((*row, first["epsilon"], first.get("neighbors", math.nan), *means))
     spreads = [
         float(np.std(values, ddof=1)) for cells in rows.values() for cell in cells.values()
-        for name, values in cell["values"].items() if len(values) > 1 and name in ("weighted", "back", "attested")
+        for name, values in cell["values"].items() if len(values) > 1 and name == "back"
     ]  # fmt: skip
     widest = max(spreads, default=math.nan)
-    shown.notes.append(f"{asked.keys} keys; the largest deviation of weighted, back or attested: {widest:.3f}.")
-    targets(shown, rows)
+    shown.notes.append(f"{asked.keys} keys; the largest deviation of back: {widest:.3f}.")
     return shown
-
-
-def targets(shown: Table, rows: dict[tuple[str, ...], dict[str, Cell]]) -> None:
-    """Compare passages with words denoised at risk .5, paired over test texts, where both were measured."""
-    words = rows.get(("word", "risk 0.5", "denoised"), {})
-    for (per, store, nats), cells in rows.items():
-        if per == "word" or float(nats) not in (10, 12, 14):
-            continue
-        for task, name in (("ag_news", LABEL), ("sst2", LABEL), ("blog_authors", AUTHORS)):
-            if task in words and task in cells and name in cells[task]["right"]:
-                pair = [cell[task]["right"][name] for cell in (cells, words)]
-                keys = [len(cell[task]["values"][name]) for cell in (cells, words)]
-                less = np.array(pair[0]) / keys[0] - np.array(pair[1]) / keys[1]
-                error = float(np.std(less, ddof=1)) / math.sqrt(less.size)
-                shown.notes.append(
-                    f"{per}, {store}, {nats} nats: {task} {less.mean():+.3f} ± {error:.3f} against words denoised at "
-                    "risk 0.5."
-                )

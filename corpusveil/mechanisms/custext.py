@@ -1,4 +1,4 @@
-"""CusText (Chen, Mo, Wang, Chen, Cui 2023) on a fixed public partition of the vocabulary, smoothed.
+"""CusText (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023) on a fixed public partition of the vocabulary, smoothed.
 
     P[w, u] = (1 - eta) exp(epsilon s(w, u) / 2) / Z_w  on w's group,   + eta / n  on every word
 
@@ -30,7 +30,7 @@ from corpusveil.sampling.weights import check_epsilon
 @register
 @dataclass(frozen=True, slots=True)
 class CusText(OnSets):
-    """The exponential mechanism in public groups of ``K`` words (Chen, Mo, Wang, Chen, Cui 2023).
+    """The exponential mechanism in public groups of ``K`` words (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023).
 
     ``eta`` is the share of the uniform law that is mixed in. Raises UserError for values out of range.
 
@@ -39,7 +39,7 @@ class CusText(OnSets):
     """
 
     name: ClassVar[str] = "custext"
-    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023), on a partition"
+    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023), on a partition"
     summary: ClassVar[str] = "exponential mechanism within public groups of K words, smoothed: epsilon within a group"
     claim: ClassVar[str] = "epsilon-LDP for any two words (not true: it holds within a group of a fixed partition)"
     neighbors: ClassVar[str] = "any two words of one group; between groups, only the bound for any two words holds"

@@ -23,7 +23,7 @@ ORDER = "how many documents there are, and their order"
 NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 NO_AUTHOR = (
     "No line of this was written by the author of its row: each is a public text with words like its own. It may keep "
-    "topic, and keeps no fact."
+    "topic, and keeps no fact to rely on."
 )
 OVERLAP = (
     "That private texts stand in the store was accepted (accept_overlap): they may be released word for word, and "

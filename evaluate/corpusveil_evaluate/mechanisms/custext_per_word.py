@@ -1,4 +1,4 @@
-"""CusText as published (Chen, Mo, Wang, Chen, Cui 2023): each word has its own ``K`` nearest words. No guarantee.
+"""CusText as published (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023): each word has its own ``K`` words. No guarantee.
 
     P[w, u] is proportional to exp(epsilon s(w, u) / 2) on the K words nearest to w, itself among them, and 0 elsewhere.
 
@@ -24,7 +24,7 @@ class CusTextPerWord(Refuted, OnSets):
     """The exponential mechanism on each word's own ``K`` nearest words, as published."""
 
     name: ClassVar[str] = "custext-per-word"
-    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Cui 2023)"
+    paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023)"
     summary: ClassVar[str] = "exponential mechanism on each word's own K nearest words, as published"
     claim: ClassVar[str] = "epsilon-LDP for any two words"
     flaw: ClassVar[str] = (

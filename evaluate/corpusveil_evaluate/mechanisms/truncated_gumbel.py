@@ -1,4 +1,4 @@
-"""Truncated Gumbel (Xu, Aggarwal, Feyisetan, Teissier 2021): noisy distances of a random number of near words.
+"""Truncated Gumbel (N. Xu, Feyisetan, Aggarwal, Z. Xu, Teissier 2021): noisy distances to randomly many near words.
 
     K = a Poisson(ln n) number where it is in [1, n), else n
     u = argmin of d(w, u) + g_u over the K words nearest to w (itself among them), g Gumbel(0, b) given |g| <= D
@@ -147,7 +147,7 @@ class TruncatedGumbel(Refuted, OverVectors):
     """The mechanism as printed. Raises UserError where two words have one vector, and below its floor of epsilon."""
 
     name: ClassVar[str] = "truncated-gumbel"
-    paper: ClassVar[str] = "Truncated Gumbel (Xu, Aggarwal, Feyisetan, Teissier 2021)"
+    paper: ClassVar[str] = "Truncated Gumbel (N. Xu, Feyisetan, Aggarwal, Z. Xu, Teissier 2021)"
     summary: ClassVar[str] = "noisy distances of a random number of near words, as published; its theorem is false"
     claim: ClassVar[str] = "epsilon times the Euclidean distance"
     flaw: ClassVar[str] = (
