@@ -46,8 +46,6 @@ class TestPieces:
             (f"{one} {long} {two}", [two]),
             (f"{one}\n\n{two}", [two]),
             (f"{one}\n{two}", [two]),
-            (f"# {long[:-1]}\n{two}", [two]),  # a heading, and a row of a table: no line that was wrapped
-            (f"| {long[:-1]}\n{two}", [two]),
             ("It was cold on that evening, and the rain of the\nwinter fell.", []),
             ("It was a late evening of\na cold winter.", ["It was a late evening of a cold winter."]),
             (f"{one}  \t {two}", [f"{one} {two}"]),
