@@ -126,6 +126,15 @@ def test_resampling_follows_the_public_counts() -> None:
     assert fit_p_value(ids, np.full(50, 1 / 50)) < LEVEL
 
 
+def test_the_words_of_a_collocation_alone_are_written_apart() -> None:
+    """An underscore that joins no two words belongs to its word."""
+    mechanism = RingGeometric(small_space(words=["a_", "_b", "c_d", "e__f"], counts=[1] * 4))
+    kernel = release(mechanism=mechanism, policy=TextPolicy(layout="keep")).kernel()
+    (out,) = run(kernel, ["\n".join(["zzunknown"] * 99)])
+    assert out is not None
+    assert set(out.split("\n")) == {"a_", "_b", "c d", "e__f"}
+
+
 def test_resampling_looks_at_the_draw_and_at_nothing_else(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the same tag, documents that differ only in which unknown word they have become the same text."""
     tag = np.array([[3, 4]], dtype=np.uint64)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,9 @@ def test_equal_spending_makes_an_equal_file_in_any_order_and_any_pieces(tmp_path
 
 
 def test_an_entry_is_written_once_private_and_kept(store: EntryStore, tmp_path: Path) -> None:
-    entry = entry_of(tmp_path / "in", ROWS)
-    digest = enter(store, entry)
+    entry, looks = entry_of(tmp_path / "in", ROWS), list[Any]()
+    digest = enter(store, entry, looks.append)
+    assert looks == [[]], "a cap is asked again only if somebody entered something meanwhile"
     assert enter(store, entry) == digest
     (name,) = store.names()
     assert name.startswith(digest)
@@ -75,6 +77,16 @@ def test_an_entry_is_written_once_private_and_kept(store: EntryStore, tmp_path: 
     for path in (tmp_path / "ledger").rglob("*"):
         assert path.is_dir() or path.stat().st_mode & 0o777 == 0o600
     assert Ledger(store.url).verify().differences == ()
+
+
+def test_a_line_is_of_one_name_space_release_and_column_with_its_first_day(store: EntryStore, tmp_path: Path) -> None:
+    given = ({}, {"namespace": "n"}, {"release": "s"}, {"column": "title"}, {})
+    for number, more in enumerate(given):
+        digest = enter(store, entry_of(tmp_path / "in", ROWS[number:], **more))
+        (path,) = (tmp_path / "ledger" / ENTRIES).glob(f"{digest}.*.parquet")
+        os.utime(path, (number * 86_400, number * 86_400))
+    days = sorted(line["date"] for line in Ledger(store.url).spent().releases)
+    assert days == ["1970-01-01", "1970-01-02", "1970-01-03", "1970-01-04"]
 
 
 @pytest.mark.parametrize("damage", ["cut", "exchanged", "emptied", "negative", "about", "of another ledger"])

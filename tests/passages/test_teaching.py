@@ -13,6 +13,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.passages.encoder import ENCODERS, LENGTH, mean_vectors
+from corpusveil.passages.teaching import said_by
 from corpusveil.spaces.space import SENTENCES
 from tests.calls import fails, refused, succeeds
 
@@ -89,3 +90,10 @@ def test_a_teacher_is_used_once_for_the_space_by_the_command(
     assert near[0, 1] > 0.5 > near[0, 2]
     assert len(read) == once
     assert "nothing was done" in succeeds(*call, "--lessons", tmp_path / "public.jsonl").err
+
+
+def test_a_teacher_that_says_no_finite_numbers_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    for answer in ([1.0, float("nan")], [1.0, float("inf")], 1.0, [[1.0]]):
+        monkeypatch.setitem(ENCODERS.entered, "tiny", types.SimpleNamespace(encode=lambda _, answer=answer: answer))
+        with refused("missing-package", "tiny"):
+            said_by("tiny", ["One.", "Two."])
