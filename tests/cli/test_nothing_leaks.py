@@ -78,6 +78,28 @@ def test_when_the_run_succeeds(ground: Ground, source: Path, tmp_path: Path, eng
     assert found(PLANTED, records_text(output)) == []
 
 
+BAD = ['{"text": "%s"', '{"%s": 1}', '{"text": ["%s"]}', '["%s"]']
+
+
+def spoil(source: Path, bad: str) -> Path:
+    """Add a shard whose only row is bad and full of canaries."""
+    shard = source / "z.json.gz"
+    shard.write_bytes(gzip.compress((bad % " ".join(IN_TEXT)).encode() + b"\n"))
+    return shard
+
+
+@pytest.mark.parametrize("bad", BAD)
+def test_whatever_is_bad_about_it(
+    ground: Ground, source: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], bad: str
+) -> None:
+    """A row that cannot be read is named by its place, and quoted nowhere."""
+    shard = spoil(source, bad)
+    assert run_here(ground.arguments(source, tmp_path / "out")) == 2
+    ended = capfd.readouterr()
+    assert ended.err.splitlines()[-1].startswith((f"corpusveil: {shard}, row 1: ", f"corpusveil: {shard}: this file"))
+    assert found(PLANTED, ended.out + ended.err + records_text(tmp_path / "out")) == []
+
+
 def fail(_: Kernel, documents: Documents) -> None:
     raise ValueError(documents.texts[0].as_py())
 

@@ -131,7 +131,7 @@ def rows() -> Iterator[Hostile]:
         ("a lone high surrogate", b'{"text": "\\ud800' + SECRET + b'"}', not_json),
         ("NaN", b'{"text": "", "n": NaN, "s": "' + SECRET + b'"}', not_json),
         ("a deep nest", b'{"text": ' + b"[" * 100_000 + b"]" * 100_000 + b"}", not_json),
-        ("another column", b'{"' + SENTENCE + b'": 17}', column),
+        ("another column", b'{"txt": "' + SECRET + b'"}', column),
         ("a number for text", b'{"text": 17}', not_text),
         ("an object for text", b'{"text": {"text": "' + SECRET + b'"}}', not_text),
         ("a list", b'["' + SECRET + b'"]', no_object),
@@ -243,11 +243,10 @@ def test_is_one_sentence(ground: Ground, tmp_path: Path, kind: Callable[[], Iter
         assert UNKNOWN not in ended.err + ended.out, hostile
         assert "Traceback" not in ended.err, hostile
         assert source.read_bytes() == hostile.data, hostile
-        made = [path for path in folder.rglob("*") if path.is_file() and path != source]
-        assert not [path for path in made if SECRET in path.read_bytes()], hostile
         if drop and ended.status == 0:
             assert ", row " not in ended.err, hostile
             assert " dropped; the private records name the first ones" in ended.err, hostile
+            assert not [path for path in output.rglob("*") if path.is_file() and SECRET in path.read_bytes()], hostile
             continue
         assert ended.status == 2, hostile
         (sentence,) = ended.err.splitlines()
