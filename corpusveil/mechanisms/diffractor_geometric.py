@@ -98,7 +98,7 @@ class DiffractorGeometric(OnLists):
 
     name: ClassVar[str] = "diffractor-geometric"
     paper: ClassVar[str] = "1-Diffractor, 1-D_G (Meisenbacher, Chevli, Matthes 2024)"
-    summary: ClassVar[str] = "geometric on a list, clamped to its ends: exactly epsilon, plain LDP vacuous"
+    summary: ClassVar[str] = "geometric on a list, clamped to its ends: exactly epsilon, plain LDP vacuous as published"
     claim: ClassVar[str] = "epsilon times the distance: true and tight"
     loop: ClassVar[Callable[..., None]] = staticmethod(_move)
 

@@ -55,7 +55,7 @@ def said_by(name: str, pieces: list[str]) -> Float32:
         said = np.array([encoder.encode(piece) for piece in pieces], np.float32)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a package of others, whose message may quote the text
         raise PackageError(f"{name}: this encoder does not work here ({type(error).__name__}).") from None
-    if said.ndim != 2 or not np.isfinite(said).all():
+    if said.ndim != 2 or not said.size or not np.isfinite(said).all():
         raise PackageError(f"{name}: an encoder returns finite numbers, as many for each text.")
     return said
 

@@ -25,6 +25,8 @@ KNOWN_WORD, UNKNOWN_WORD, STOP_WORD, NUMBER, PUNCTUATION, CONTACT, OTHER, SPAN =
 
 ROLE_NAMES = ("words", "unknown_words", "stop_words", "numbers", "punctuation", "contacts", "other")
 """The roles that a text policy names."""
+_FIRST = (*ROLE_NAMES[1:], "layout", "case", "tokenizer")
+"""The fields that every digest covers."""
 ALL_ROLES = (*ROLE_NAMES, "spans")
 MASKS = ("[word]", "[unknown]", "[stop]", "[number]", "[punctuation]", "[contact]", "[other]", "[span]")
 """The mask of each role; that of a span is its kind (`SpanPolicy`)."""
@@ -117,13 +119,10 @@ class TextPolicy:
     def as_dict(self) -> dict[str, str]:
         """Return the fields by name, for a digest or a manifest.
 
-        Hyphens, markup and language are left out at their defaults.
+        All but the first are left out at their defaults, so that a further field changes no release without it.
         """
-        fields: dict[str, str] = dataclasses.asdict(self)
-        for name, default in (("hyphens", "split"), ("markup", "words"), ("language", None)):
-            if fields[name] == default:
-                del fields[name]
-        return fields
+        given = dataclasses.asdict(self)
+        return {name: value for name, value in given.items() if name in _FIRST or value != getattr(DEFAULT, name)}
 
 
 DEFAULT = TextPolicy()

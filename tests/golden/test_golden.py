@@ -363,7 +363,7 @@ def golden() -> dict[str, Any]:
 
 
 SENTENCES = ("/guarantee", "/guarantee_in_words", "/kept_columns")
-"""Ends of a manifest that are sentences, or fields next to them; ``reworded`` compares their numbers."""
+"""Ends of a manifest that are sentences, or fields next to them."""
 
 
 def leaves(value: Any, path: str = "") -> dict[str, Any]:

@@ -30,7 +30,7 @@ _MOST_ROW_BYTES = 32 << 20
 """Of one row."""
 _SOUND = {
     separator: re.compile(plain + rb'(?:(?<=[\r\n%b])"[^"]*+(?:""[^"]*+)*"(?=[\r\n%b])%b)*' % (mark, mark, plain))
-    for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\r?\n))|\r(?=\n))[^"\\\r]*+)*']
+    for plain in [rb'[^"\\\r]*+(?:(?:\\(?:\\|(?!\\|\r?\n))|\r(?=\n))[^"\\\r]*+)*']
     for separator, mark in ((separator, mark.encode()) for separator, mark in MARKS.items())
 }
 """Lines by the separator: quotes are around whole cells, and outside no backslash or lone carriage return ends one.

@@ -84,7 +84,7 @@ class Release(AnyRelease):
         if not self.mechanism.private and not self.accept_no_guarantee:
             raise SettingError(
                 f"{self.mechanism.name} has no guarantee; choose another mechanism, or accept that with "
-                "accept_no_guarantee=True."
+                "accept_no_guarantee=True (--accept-no-guarantee)."
             )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "takes no" if self.policy.tokenizer == "word" else "needs a"
@@ -215,7 +215,7 @@ class Release(AnyRelease):
 
     def law(self) -> str:
         lengths, retention = np.array(EXAMPLE_LENGTHS), self.mechanism.retention
-        said = "Expected share of known words that are unchanged"
+        said = f"{'' if self.mechanism.private else 'No guarantee. '}Expected share of known words that are unchanged"
         if self.budget.per == "token":
             return f"{said}: {retention(self.budget.epsilon):.1%}"
         stay = [f"{retention(float(epsilon)):.1%} of {words}" for epsilon, words in

@@ -36,6 +36,11 @@ Slack = float | Literal["chance"]
 """The largest difference that tells nothing; ``chance``: the standard error of a difference of accuracies."""
 ERRORS = 2
 """The number of standard errors within which a difference tells nothing."""
+NEEDS = {
+    "encoder": "judged only with --encoder",
+    "vectors": "judged only with --vectors",
+    "neighbors": "judged only where neighbors of joined words are nearer than chance",
+}
 PART = 0.1
 """A difference tells nothing up to this part of the paper's either: 100.0 to 99.9 is not the fall of 98.1 to 0.1."""
 
@@ -45,8 +50,8 @@ class Check:
     """A claim of the paper, and our result.
 
     ``same``: whether the direction is the same, None if this run cannot show it. ``paper`` quotes reference values,
-    ``seen`` has our figures in the same order, ``slack`` the largest difference that tells nothing, in their unit, and
-    ``differs`` names differences in data or models.
+    ``seen`` has our figures in the same order, ``slack`` the largest difference that tells nothing, or a threshold, in
+    their unit, ``differs`` names differences in data or models, and ``why`` says why this run shows nothing.
     """
 
     claim: str
@@ -55,6 +60,7 @@ class Check:
     slack: str
     same: bool | None
     differs: str
+    why: str = ""
 
 
 class Point(NamedTuple):
@@ -169,17 +175,29 @@ def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, 
     at = "" if theirs == places or not paper else " at {}"
     ours = [[None if point is None else claim.scale * point.mean for point in row] for row in seen]
     same, slack = _verdict(claim, seen, paper, texts)
-    tells = _is_learned(claim, results, texts, names) and (not claim.needs or names[f"given {claim.needs}"])
-    if claim.works:
-        tells = tells and _verdict(claim.model_copy(update={"kind": "above"}), works, [], texts)[0] is True
+    why = "" if same is not None else "too close to tell" if slack != "–" else "a figure is missing"
+    if untold := _untold(claim, results, texts, names, works):
+        why, same = ("points the other way; " if same is False else "") + untold, None
     yield Check(
         _named(claim.claim, {**names, "at": _joined(places)}),
         claim.quote.format(paper=(_rows(paper, claim.digits) + at.format(_joined(theirs))) if paper else UNQUOTED),
         _rows(ours, claim.digits) + at.format(_joined(places)),
         slack,
-        same if tells else None,
+        same,
         _named(claim.differs, names),
+        why,
     )
+
+
+def _untold(claim: Claim, results: Results, texts: float, names: Mapping[str, Any], works: Rows) -> str:
+    """Return why this run tells nothing of a claim, whatever its figures; empty if it tells something."""
+    if not _is_learned(claim, results, texts, names):
+        return "the classifier is not above its floor"
+    if claim.needs and not names[f"given {claim.needs}"]:
+        return NEEDS[claim.needs]
+    if claim.works and _verdict(claim.model_copy(update={"kind": "above"}), works, [], texts)[0] is not True:
+        return "training without the defense keeps as much"
+    return ""
 
 
 def _places(claim: Claim, axis: Iterable[Value], quoted: Mapping[Value, Any]) -> list[Value]:
@@ -206,11 +224,11 @@ def _verdict(claim: Claim, seen: Rows, paper: Sequence[Sequence[Value]], texts: 
         error = max(slack for _, slack in over)
         same = True if all(excess <= -slack for excess, slack in over) else None
         same = False if any(excess > slack for excess, slack in over) else same
-        return same, f"{claim.scale * least:.2g} ± {claim.scale * error:.2g}"
+        return same, f"threshold {claim.scale * least:.2g} ± {claim.scale * error:.2g}"
     told = [(value, max(least, slack), needed) for value, slack, needed in _differences(claim, rows, paper)]
     same = True if all(value > slack for value, slack, needed in told if needed) else None
     same = False if any(value < -slack for value, slack, _ in told) else same
-    return same, f"{claim.scale * max(slack for _, slack, needed in told if needed):.2g}"
+    return same, f"slack {claim.scale * max(slack for _, slack, needed in told if needed):.2g}"
 
 
 def _excesses(claim: Claim, rows: Whole, most: float) -> Iterator[tuple[float, float]]:

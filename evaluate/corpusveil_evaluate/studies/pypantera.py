@@ -333,6 +333,8 @@ def _search(results: Results, grid: PypanteraGrid, collection: str, search: str)
         f"results of each. Of the queries' words {100 * (known.mean('known_words') or 0):.0f} % are in the space."
     )
     notes = [sentence, f"The plain query's recall@100 without a pool: {'-' if whole is None else f'{whole:.3f}'}."]
+    if best_search(known, [search]) is None:
+        notes.append("The plain query finds hardly more than random words, so no claim is judged by this search.")
     if missing := known.mean("missing"):
         notes.append(f"{missing:.0f} judged passages are not in the collection; they count as not found.")
     return Table(f"Obfuscated queries, {title_of(collection)}, {search}", columns, rows, tuple(notes))

@@ -73,8 +73,8 @@ def write_account(
 
 def render(account: Account, name: str, paper: str) -> str:
     """Return the page."""
-    heads = ("Claim", "Paper says", "This run shows", "Slack", "Same direction?", "What differs")
-    compared = [(one.claim, one.paper, one.seen, one.slack, SAME[one.same], one.differs) for one in account.checks]
+    heads = ("Claim", "Paper says", "This run shows", "Slack or threshold", "Same direction?", "What differs")
+    compared = [(one.claim, one.paper, one.seen, one.slack, verdict(one), one.differs) for one in account.checks]
     checked = Block("Comparison with the paper", heads=heads, rows=compared)
     blocks = [checked] if account.checks else []
     for table in account.tables:
@@ -84,6 +84,11 @@ def render(account: Account, name: str, paper: str) -> str:
     blocks.append(Block("How this was measured", notes=account.notes))
     intro = f"After {paper}. Private versions of the texts were made under public keys, measured and deleted."
     return render_blocks(f"Study {name}", intro, blocks)
+
+
+def verdict(check: Check) -> str:
+    """Write whether the direction is the paper's, or why this run does not show it."""
+    return f"{SAME[check.same]}: {check.why}" if check.why else SAME[check.same]
 
 
 def is_number(value: Any) -> bool:
@@ -114,8 +119,8 @@ def lines(account: Account) -> Iterator[str]:
     if account.checks:
         yield f"\n{BESIDE}"
     for check in account.checks:
-        yield f"  {check.claim}: {SAME[check.same]}"
-        yield f"    paper: {check.paper}; here: {check.seen} (slack {check.slack})"
+        yield f"  {check.claim}: {verdict(check)}"
+        yield f"    paper: {check.paper}; here: {check.seen} ({check.slack})"
         yield f"    {check.differs}"
 
 

@@ -170,7 +170,7 @@ class Study(abc.ABC):
 
 def find(name: str) -> Study:
     """Return a study by its name. Raises UserError for an unknown one."""
-    if name not in STUDIES:
+    if (name := name.lower()) not in STUDIES:
         raise SettingError(f"{name}: there is no such study; choose one of {', '.join(STUDIES)}.")
     study: Study = importlib.import_module(f"corpusveil_evaluate.studies.{STUDIES[name]}").STUDY
     return study

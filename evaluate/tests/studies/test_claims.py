@@ -93,9 +93,9 @@ def test_a_verdict_is_of_every_step_on_both_sides_and_none_within_the_errors(
 def test_the_slack_is_that_of_the_figures_errors_and_is_named() -> None:
     """Two standard errors of the difference; of one seed no error is known."""
     (check,) = checked(seeds(cmp=about(0.4, 0.6, error=0.03)), kind="rises", series=[ONE], scale=100)
-    assert check.slack == "8.5"  # 2 sqrt(2) 0.03
+    assert check.slack == "slack 8.5"  # 2 sqrt(2) 0.03
     (check,) = checked(seeds(cmp=about(0.4, error=0.03), tem=about(0.4)), kind="near", series=[ONE, OTHER], slack=0.1)
-    assert (check.slack, check.same) == ("0.1 ± 0.06", True)
+    assert (check.slack, check.same) == ("threshold 0.1 ± 0.06", True)
 
 
 def test_of_a_defense_nothing_is_told_where_none_keeps_as_much() -> None:
@@ -138,7 +138,7 @@ def test_where_original_texts_teach_nothing_no_comparison_of_accuracies_is_told(
         some = Results([*cells(cmp={1: 0.1, 2: 0.9}).records, *learned.records])
         baseline = [{"cells": "baseline", "measure": measure} for measure in ("whole", "floor")]
         (check,) = checked(some, kind="rises", series=[ONE], learned=baseline)
-        assert check.same is same
+        assert (check.same, check.why) == (same, "" if same else "the classifier is not above its floor")
 
 
 def test_a_claim_per_option_has_a_check_for_each_that_its_first_series_has() -> None:
@@ -157,7 +157,7 @@ def test_the_papers_values_are_those_of_the_same_places_or_say_theirs() -> None:
     paper = {"0.1": [0.37, 0.08], "10": [0.82, 0.15]}
     same, other = (cells(cmp={at: 0.1}, tem={at: 0.3}) for at in (0.1, 0.2))
     (check,) = checked(same, kind="above", series=[ONE, OTHER], at="first", paper=paper)
-    assert check == Check("it does at 0.1", "0.37 0.08", "0.10 0.30", "0.029", False, "all")
+    assert check == Check("it does at 0.1", "0.37 0.08", "0.10 0.30", "slack 0.029", False, "all")
     (check,) = checked(other, kind="above", series=[ONE, OTHER], at="first", paper=paper)
     assert (check.paper, check.seen) == ("0.37 0.08 at 0.1", "0.10 0.30 at 0.2")
     (check,) = checked(other, kind="above", series=[ONE, OTHER])
@@ -204,4 +204,5 @@ def test_each_claim_says_yes_and_no_never_no_of_the_papers_figures_and_nothing_w
             names[f"given {claim.needs}"] = given  # type: ignore[assignment]
             (check,) = compare([claim], made_up(claim, sign, names), 200, names)
             assert check.same in (same if given or not claim.needs else {None})
+            assert ("other way" in check.why) == (check.same is None and sign < 0)
     assert {len(values) for values in claim.paper.values()} <= {len(claim.series)}
