@@ -37,11 +37,6 @@ class Stream:
 
 
 class TestKinds:
-    def test_any_other_arrow_stream_comes_back_as_a_table(self, release: cv.Release, columns: dict[str, Any]) -> None:
-        table = pa.table(columns)
-        private = cv.privatize(Stream(table), release, ids="id")
-        assert private.equals(cv.privatize(table, release, ids="id"))  # type: ignore[attr-defined]
-
     def test_a_spark_frame_stays_in_spark(self, release: cv.Release, columns: dict[str, Any]) -> None:
         """It has an Arrow stream, too, which would bring a corpus into this process unasked."""
         frame = type("DataFrame", (Stream,), {"__module__": "pyspark.sql.classic.dataframe"})(pa.table(columns))
@@ -101,11 +96,6 @@ class TestLedger:
 
 class TestWrongCalls:
     """Closed by construction: each says what to write instead, and nothing is drawn or written."""
-
-    def test_an_id_of_thousands_of_digits_is_refused_in_a_sentence(self, release: cv.Release) -> None:
-        """Python writes no such number."""
-        with refused("unsuitable-data", "ids"):
-            cv.privatize(["a"], release, ids=[-(10**5000)])
 
     def test_ids_that_repeat_are_said_with_their_counts(
         self, release: cv.Release, columns: dict[str, Any], recwarn: pytest.WarningsRecorder

@@ -176,11 +176,6 @@ def test_terms_that_overlap_are_all_found(space: Space, tmp_path: Path) -> None:
     assert found(["a b c"], named(str(tmp_path / "t")).make(space)) == [[("name", "a b"), ("name", "b c")]]
 
 
-def test_a_file_of_terms_is_told_apart_by_its_content_and_not_by_its_name(terms: str) -> None:
-    assert named(terms).identity == "terms/2"
-    assert named(terms).mark == hashlib.sha256(TERMS.encode()).hexdigest()
-
-
 @pytest.mark.parametrize("row", [b"Secret Kind\tBob", b"name\t", b"\tBob", b"\xffBob", b"\xc2\xad\xe2\x80\x8b"])
 def test_a_row_that_cannot_be_used_is_named_and_not_quoted(space: Space, tmp_path: Path, row: bytes) -> None:
     path = tmp_path / "terms"

@@ -75,14 +75,6 @@ def test_a_file_is_nowhere_seen_before_it_is_whole(folder: str, size: int) -> No
     assert files.read_bytes(f"{folder}/a") == b"x" * size
 
 
-def test_a_file_is_created_once_only(folder: str) -> None:
-    """Of two that create it, the second is told."""
-    assert files.create_bytes(f"{folder}/a", b"first")
-    assert not files.create_bytes(f"{folder}/a", b"second")
-    assert files.read_bytes(f"{folder}/a") == b"first"
-    assert files.listing(folder) == ["a"]
-
-
 def test_a_creation_that_nfs_sent_twice_is_the_caller_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The answer to the first ``link`` was lost, and the second finds the file of the first."""
     link = os.link

@@ -114,15 +114,6 @@ def test_shards_of_a_table_have_the_types_of_the_first(ground: Ground, tmp_path:
     assert pq.read_table(tmp_path / "o" / "data")["v"].to_pylist() == ["x"] * 3
 
 
-class TestAWrongColumn:
-    def test_of_a_file_without_names_quotes_no_row(self, ground: Ground, tmp_path: Path) -> None:
-        """The first line is then a document."""
-        (tmp_path / "x.csv").write_text(f"17,{UNKNOWN},Bababa dedeki lolomu nanari soso.\n" * 3)
-        said = fails(ground.arguments(tmp_path / "x.csv", tmp_path / "out"), "bad-shards")
-        assert UNKNOWN not in said
-        assert "Bababa" not in said
-
-
 CODE = """
 import sys, psutil
 import pyarrow.parquet as pq

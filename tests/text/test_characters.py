@@ -19,6 +19,9 @@ from corpusveil.text.utf8 import KINDS, LOWER, decode, lower_into
 from scripts import unicode_table
 
 EVERY = "".join(map(chr, (*range(0xD800), *range(0xE000, sys.maxunicode + 1))))
+same_unicode = pytest.mark.skipif(
+    unicodedata.unidata_version != UNICODE_VERSION, reason="this Python has other Unicode tables than the package"
+)
 DIGESTS = ("2af3f1e588345b4f", "2cee1db7059971bd", "61a79e5ccd3ab390")
 
 
@@ -26,7 +29,7 @@ def digest(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()[:16]
 
 
-@pytest.mark.skipif(unicodedata.unidata_version != UNICODE_VERSION, reason="this Python has another Unicode version")
+@same_unicode
 def test_the_tables_are_those_of_a_python_of_their_version() -> None:
     """A hand that slips in the file, or a rule that changes in the script alone, is seen."""
     assert json.loads((resources.files("corpusveil.text") / TABLE).read_bytes()) == unicode_table.tables()
@@ -58,11 +61,6 @@ def lowered(text: str) -> str:
     assert used <= raw.size * 3 // 2 + 1
     assert (out[used:] == 0xFF).all()
     return out[:used].tobytes().decode()
-
-
-same_unicode = pytest.mark.skipif(
-    unicodedata.unidata_version != UNICODE_VERSION, reason="this Python has other Unicode tables than the package"
-)
 
 
 @same_unicode

@@ -197,15 +197,9 @@ def by_rarity(document: Sequence[int]) -> list[float]:
     return list(3 * rarity / rarity.sum())
 
 
-def by_kind(document: Sequence[int]) -> list[float]:
-    """Give words of one kind (part of speech, names) more."""
-    return [0.4 if word < 3 else 1.2 for word in document]
-
-
-@pytest.mark.parametrize("allocation", [by_rarity, by_kind])
-def test_an_allocation_that_looks_at_the_words_breaks_them_all(mechanism: Mechanism, allocation: Epsilons) -> None:
+def test_an_allocation_that_looks_at_the_words_breaks_them_all(mechanism: Mechanism) -> None:
     """Which is why such names are refused: two documents get budgets that tell them apart."""
-    assert min(excesses(mechanism, allocation, READINGS)) > 0.1
+    assert min(excesses(mechanism, by_rarity, READINGS)) > 0.1
 
 
 @pytest.mark.parametrize(("name", "plain"), [

@@ -32,18 +32,15 @@ WRONG = {
     "--model nowhere": "wrong-setting",
     "--model vectors": "wrong-setting",
     "--seeds 1": "wrong-setting",
-    "--documents 3": "wrong-setting",
     "--counts nowhere": "missing-file",
     "--label topic --attribute topic": "wrong-setting",
     "--encoder x --similarity-vectors y": "wrong-setting",
     "--output FILE": "unusable-address",
     "--output FILE/below": "unusable-address",
-    "--output RELEASE": "unusable-address",
     "--output RELEASE/report": "unusable-address",
 }
 """Calls that are refused before a document is read, and their errors."""
 FOUND_WRONG = {
-    "--label nowhere": "unsuitable-data",
     "--text nowhere": "unsuitable-data",
     "--label text": "unsuitable-data",
     "--label url": "unsuitable-data",

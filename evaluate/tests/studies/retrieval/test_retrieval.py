@@ -11,8 +11,6 @@ from typing import Any
 
 import bm25s
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from sklearn.metrics import ndcg_score
 
@@ -66,14 +64,12 @@ def collection(folder: Path, form: str) -> str:
     if form.startswith("tsv"):
         data = tsv(ROWS, "\r\n" if form == "tsv" else "\n")
         path.write_bytes(gzip.compress(data) if form.endswith("gz") else data)
-    elif form == "parquet":
-        pq.write_table(pa.table({"id": [one for one, _ in ROWS], "text": [text for _, text in ROWS]}), path)
     else:
         path.write_text("".join(json.dumps({"id": one, "text": text}) + "\n" for one, text in ROWS))
     return str(path)
 
 
-@pytest.mark.parametrize("form", ["tsv", "tsv.gz", "parquet", "jsonl"])
+@pytest.mark.parametrize("form", ["tsv", "tsv.gz", "jsonl"])
 def test_a_collection_is_the_same_in_every_form(tmp_path: Path, form: str) -> None:
     """Also where it is streamed into an index, and where texts are asked for by number."""
     url = collection(tmp_path, form)
@@ -111,7 +107,6 @@ def test_judgements_are_joined_by_id(tmp_path: Path) -> None:
         ("c.tsv", b"1\tone\n1\ttwo\n", "an id occurs twice"),
         ("c.tsv", b"\n\n", "no passages"),
         ("c.tsv.gz", b"1\tone\n" * 9, "this gzip file is damaged"),
-        ("c.tsv.gz", gzip.compress(b"1\tone\n" * 100, mtime=0)[:-20], "middle of its compressed"),
         ("c.jsonl", b'{"id": "1", "text": "a"}\n{"id": "2"}\n', "row 2: has no column 'text'"),
         ("c.jsonl", b'{"id": "1", "text": "a"}\n{"id": "  ", "text": "a"}\n', "row 2: the id or the text is missing"),
         ("c.doc", b"", "does not say the format of this file"),
