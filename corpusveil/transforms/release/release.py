@@ -83,8 +83,7 @@ class Release(AnyRelease):
         check_parts(self, _PARTS)
         if not self.mechanism.private and not self.accept_no_guarantee:
             raise SettingError(
-                f"{self.mechanism.name} has no guarantee; choose another mechanism, or accept that with "
-                "accept_no_guarantee=True (--accept-no-guarantee)."
+                f"{self.mechanism.name} has no guarantee; choose another mechanism, or set accept_no_guarantee."
             )
         if (self.policy.tokenizer == "word") != (self.collocations is None):
             need = "takes no" if self.policy.tokenizer == "word" else "needs a"
