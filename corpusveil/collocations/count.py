@@ -34,7 +34,7 @@ from corpusveil.errors import DataError, below_least, no_words, not_a_choice
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, mark_of, run
 from corpusveil.storage.engine import Engine, Here
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import find_shards, refuse_within
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -119,6 +119,7 @@ def count_corpus(
     output = files.absolute(output)
     options = options or CountOptions()
     shards = find_shards(inputs)
+    refuse_within(inputs, shards, output, "output")
     tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
     number = _parts(sum(shard.size for shard in shards))
     sizes = [(shard.relative, shard.size) for shard in shards]

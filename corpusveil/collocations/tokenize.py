@@ -23,7 +23,7 @@ from corpusveil.storage import files
 from corpusveil.storage.compression import Blocks
 from corpusveil.storage.durable import mark_of, run
 from corpusveil.storage.engine import Engine
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import find_shards, refuse_within
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.storage.tasks import ShardTask, plan
 from corpusveil.text.classes import TOKENIZER_VERSION, WORD
@@ -142,6 +142,7 @@ def tokenize_corpus(
         hyphens, language = table.hyphens, table.reading.language
     hyphens = hyphens or "split"
     shards = find_shards(inputs)
+    refuse_within(inputs, shards, output, "output")
     tasks = plan(shards, None, None)
     sizes = [(shard.relative, shard.size) for shard in shards]
     read = [hyphens, *([] if language is None else [language])]

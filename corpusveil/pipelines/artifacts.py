@@ -61,6 +61,7 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     flow = needed(settings.collocations, "collocations")
     output = needed(flow.counts, "collocations.counts")
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
+    find_shards(flow.input, hidden=(hidden := set[str]()))
     with making(output, watch) as said:
         made = count_corpus(flow.input, output, settings.engine.make(), options)
         least, longest = made["options"]["min_count"], made["options"]["max_n"]
@@ -69,13 +70,8 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
         )
         sizes = (several(made[f"{what}s".replace(" ", "_")], what) for what in _COUNTED)
         said.append(", ".join(sizes))
-    _say_hidden(flow.input, watch)
-    return made
-
-
-def _say_hidden(inputs: Sequence[str], watch: Watch) -> None:
-    find_shards(inputs, hidden=(hidden := set[str]()))
     watch.hidden(hidden)
+    return made
 
 
 def score(settings: Settings, watch: Watch) -> dict[str, Any]:
@@ -97,6 +93,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
     """Tokenize the corpus; return the description of the tokens."""
     flow = needed(settings.collocations, "collocations")
     output = needed(flow.tokens, "collocations.tokens")
+    find_shards(flow.input, hidden=(hidden := set[str]()))
     with making(output, watch) as said:
         made = tokenize_corpus(
             flow.input, output, settings.engine.make(), flow.tokenizer, flow.table,
@@ -106,7 +103,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
             f"{several(made['words'], 'word')} became {several(made['tokens'], 'token')} "
             f"({made['different_tokens']:,} different) in {several(made['sentences'], 'sentence')}"
         )
-    _say_hidden(flow.input, watch)
+    watch.hidden(hidden)
     return made
 
 

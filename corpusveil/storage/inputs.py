@@ -336,14 +336,19 @@ def refuse_nested(private: str, what: str, public: str, *, whole: bool = True) -
 def refuse_overlap(inputs: Sequence[str], shards: Sequence[InputShard], output: str, records: str) -> None:
     """Raise UserError if output or records are inside the input, or inside each other."""
     refuse_nested(records, "the private records", output)
-    targets = {"output": _folder(output), "records": _folder(records)}
-    for name, target in targets.items():
-        for shard in shards:
-            if _within(_folder(shard.url), target):
-                raise AddressError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
-        for folder in inputs:
-            if _within(target, _folder(folder)):
-                raise AddressError(f"{folder}: the {name} folder would be in this input; choose another folder.")
+    refuse_within(inputs, shards, output, "output")
+    refuse_within(inputs, shards, records, "records")
+
+
+def refuse_within(inputs: Sequence[str], shards: Sequence[InputShard], url: str, name: str) -> None:
+    """Raise UserError if the folder of this name is inside the input, or the input inside it."""
+    target = _folder(url)
+    for shard in shards:
+        if _within(_folder(shard.url), target):
+            raise AddressError(f"{shard.url}: this input is in the {name} folder; choose another folder.")
+    for folder in inputs:
+        if _within(target, _folder(folder)):
+            raise AddressError(f"{folder}: the {name} folder would be in this input; choose another folder.")
 
 
 def _folder(url: str) -> str:

@@ -222,6 +222,8 @@ class TestOutput:
             more = () if records is None else ("--records", tmp_path / records)
             fails(ground.arguments(tmp_path / input, tmp_path / output, *more), "unusable-address")
             assert sorted(tmp_path.rglob("*")) == before
+        fails(["count", source, "--output", source / "counts"], "unusable-address")
+        assert sorted(tmp_path.rglob("*")) == before
 
     def test_is_refused_at_a_store_under_any_name(self) -> None:
         shard = InputShard("s3://b/in/a.json", "a.json", 1)
