@@ -155,7 +155,7 @@ def test_set_up_by_pip_has_the_packages_of_the_lock_where_uv_reaches_no_index(tm
 class TestARelease:
     def test_passes_the_check_of_the_index(self, built: Path) -> None:
         files = [str(path) for ending in ("whl", "tar.gz") for path in built.glob(f"*/*.{ending}")]
-        assert len(files) == 6
+        assert len(files) == 8
         done = subprocess.run(
             [sys.executable, "-m", "twine", "check", "--strict", *files], capture_output=True, text=True, check=False
         )
@@ -183,7 +183,10 @@ class TestARelease:
         self, built: Path, tmp_path: Path
     ) -> None:
         """Outside the clone, with an empty home, and with nothing but a package index and what is built."""
-        links = [f"--find-links={built / name}" for name in ("corpusveil-space-en", "corpusveil-evaluate")]
+        links = [
+            f"--find-links={built / name}"
+            for name in ("corpusveil-space-en", "corpusveil-evaluate", "corpusveil-spans")
+        ]
         for ending in ("whl", "tar.gz"):
             (package,) = built.glob(f"corpusveil/*.{ending}")
             folder = tmp_path / ending
