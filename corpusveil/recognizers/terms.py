@@ -20,9 +20,12 @@ from corpusveil.text.spans import KIND
 MOST_KINDS = 20
 _OF_OTHER_FORMS = re.compile(r"[\x00-\x1f\"“”«»;|{}\[\]<>=]|,(?! )|^,|,$")
 """What no term has: a mark of CSV, JSON or markup."""
-_BARE = {code: unicodedata.normalize("NFD", chr(code))[0] for code in (*range(0xC0, 0x250), *range(0x1E00, 0x1F00))}
+_BARE: dict[int, str | None] = {
+    code: unicodedata.normalize("NFD", chr(code))[0] for code in (*range(0xC0, 0x530), *range(0x1E00, 0x2000))
+}
+_BARE |= dict.fromkeys(range(0x300, 0x370))  # accents that are characters of their own, as in the fold of ΐ
 _BARE |= {ord(letter): plain for letter, plain in zip("øłđ", "old", strict=True)}
-"""A letter without accents."""
+"""A letter of Latin, Greek or Cyrillic without accents, which Greek capitals never have."""
 _GERMAN = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "ø": "oe", "å": "aa"})
 
 

@@ -183,6 +183,7 @@ def test_files_of_others_are_read_or_refused_by_name(
         ("data-privacy-stack/presidio#857", "Mr", "Mr. Smith, (Mr)", ["Mr", "Mr"]),
         ("vi3k6i5/flashtext#119", "Bay Area", "İ love the Bay Area.", ["Bay Area"]),
         ("vi3k6i5/flashtext#143", "Çelik\nİpek", "Deniz Çeli\u0307k, i\u0307pek", ["Çeli\u0307k", "i\u0307pek"]),
+        ("capitals without accents", "Ελένη Ρήγα\nΜαΐρη", "ΕΛΕΝΗ ΡΗΓΑ, ΜΑΙΡΗ", ["ΕΛΕΝΗ ΡΗΓΑ", "ΜΑΙΡΗ"]),
         ("areebbeigh/profanityfilter#26", "C++\n@$$\n.NET", "C++, @$$ and .NET.", ["C++", "@$$", ".NET"]),
         ("saeedkolivand/ai-job-hunter-app#804", "search", "research, a search", ["search"]),
     ],
