@@ -19,7 +19,7 @@ from attacks.geometries import geometries, space_of
 from attacks.matrices import ROUNDING, metric
 from corpusveil.budget.accounting import Readings, as_float
 from corpusveil.kernel.prepared import public_weights
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import Mechanism, make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO
 from corpusveil.storage.documents import Documents
@@ -84,13 +84,13 @@ def attack(scale: float) -> Attempt:
     for geometry in GEOMETRIES:
         space = space_of(geometries()[geometry])
         for name in MECHANISMS:
-            mechanism = make(name, space)
+            mechanism = make_mechanism(name, space)
             laws = _Laws(mechanism)
             where = f"{name} on {geometry}"
             for budget in BUDGETS:
                 _cells(attempt, mechanism, laws, budget, random, int(200 * scale), where)
     three = np.array([[1.0], [2.0], [2.5]])
-    for mechanism in [make(name, space_of(three)) for name in MECHANISMS]:
+    for mechanism in [make_mechanism(name, space_of(three)) for name in MECHANISMS]:
         for budget in BUDGETS:
             _joint(attempt, mechanism, budget, int(60_000 * scale))
     attempt.check(attempt.counts[WRONG_EPSILON] > 0, f"no {WRONG_EPSILON}")

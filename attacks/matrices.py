@@ -11,7 +11,7 @@ import numpy.typing as npt
 from attacks.attempt import Attempt
 from attacks.geometries import as_run, geometries, space_of
 from corpusveil.errors import NoClosedForm, UserError
-from corpusveil.mechanisms import Mechanism, find, make, names
+from corpusveil.mechanisms import Mechanism, find, make_mechanism, names
 from corpusveil.sampling.weights import EXTRA_LOG_RATIO
 from corpusveil.spaces import Space
 
@@ -76,7 +76,7 @@ def attack(scale: float) -> Attempt:
             for name in promising:
                 for epsilon in epsilons:
                     try:
-                        mechanism = make(name, space)
+                        mechanism = make_mechanism(name, space)
                         law = _law(mechanism, epsilon)
                     except (NoClosedForm, UserError):
                         continue  # noise in several dimensions is sampled; a flat space is refused

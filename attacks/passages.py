@@ -47,7 +47,7 @@ EPSILONS = (0.01, 1.0, 8.0, 14.0, 40.0, math.inf)
 
 def attack(scale: float) -> Attempt:
     attempt = Attempt()
-    stores = [Store.of(pa.array(texts, pa.large_string()), small_store().space) for texts in
+    stores = [Store.from_texts(pa.array(texts, pa.large_string()), small_store().space) for texts in
               (PIECES[:2], PIECES[:7], ALIKE, PIECES)]  # fmt: skip
     attained = 0
     for store, epsilon in itertools.product(stores, EPSILONS):

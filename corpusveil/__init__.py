@@ -34,7 +34,7 @@ _PUBLIC = {
     "corpusveil_evaluate.report.findings": ("Findings",),
     "corpusveil_evaluate.report.release_page": ("write_report",),
     "corpusveil.jobs.spark": ("Spark",),
-    "corpusveil.mechanisms": ("Guarantee", "Mechanism", "make as mechanism", "names as mechanism_names"),
+    "corpusveil.mechanisms": ("Guarantee", "Mechanism", "make_mechanism as mechanism", "names as mechanism_names"),
     "corpusveil.mechanisms.content": ("content_weights",),
     "corpusveil.jobs.beam": ("Beam",),
     "corpusveil.jobs.local": ("Local",),

@@ -22,7 +22,7 @@ from corpusveil.ledger.summary import LedgerCheck as LedgerCheck
 from corpusveil.ledger.summary import LedgerSummary as LedgerSummary
 from corpusveil.mechanisms import Guarantee as Guarantee
 from corpusveil.mechanisms import Mechanism as Mechanism
-from corpusveil.mechanisms import make as mechanism
+from corpusveil.mechanisms import make_mechanism as mechanism
 from corpusveil.mechanisms import names as mechanism_names
 from corpusveil.mechanisms.cmp import Cmp as Cmp
 from corpusveil.mechanisms.content import content_weights as content_weights

@@ -90,7 +90,7 @@ def check(data: bytes, folder: Path, suffix: str) -> None:
     need(numbers == list(range(len(numbers))), "rows that are not numbered one after the other")
     form = formats.find(suffix)
     with files.open_read(str(path)) as file:
-        need(form.rows(file, str(path)) in (None, len(numbers)), "another number of rows than was read")
+        need(form.count_rows(file, str(path)) in (None, len(numbers)), "another number of rows than was read")
     need(not numbers or whole.stop == len(numbers), "a last batch that stops elsewhere")
     for border in {BLOCK, len(numbers) // 2 // BLOCK * BLOCK} - {0}:
         parts = gather([*read(path, columns, 0, border), *read(path, columns, border)], columns)

@@ -14,7 +14,7 @@ import numpy as np
 from corpusveil.budget import Budget
 from corpusveil.errors import UserError
 from corpusveil.ledger.summary import Ledger
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.pipelines.python_calls import privatize_corpus
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
@@ -29,7 +29,7 @@ from fuzz.invariant import Reader, refused
 @functools.cache
 def _release() -> Release:
     space = build_space(Vectors(["a", "b", "c"], np.eye(3, dtype=np.float32)))
-    return Release(make("ring-geometric", space), Budget(1.0), TextPolicy(), key=Key(bytes(range(100, 132))))
+    return Release(make_mechanism("ring-geometric", space), Budget(1.0), TextPolicy(), key=Key(bytes(range(100, 132))))
 
 
 def _run(folder: Path) -> None:

@@ -93,7 +93,7 @@ def of_mechanisms() -> None:
     space = load_space("space")
     for name in mechanisms.names():
         with contextlib.suppress(UserError):
-            release = Release(mechanisms.make(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
+            release = Release(mechanisms.make_mechanism(name, space), Budget(1.0), TextPolicy(), key=Key.generate())
             privatize_corpus("texts", name, release)
 
 
@@ -108,7 +108,9 @@ def of_passages() -> None:
         privatize_corpus("texts", per, release)
     with contextlib.suppress(UserError):
         found = SpanPolicy(find=["rules", "names"])
-        by_words = Release(mechanisms.make("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found)
+        by_words = Release(
+            mechanisms.make_mechanism("ring-geometric", improved), Budget(1.0), key=Key.generate(), spans=found
+        )
         privatize_corpus("texts", "spans", by_words)
 
 
@@ -122,7 +124,7 @@ def of_readers() -> None:
         build_model("counts", "model")
         space, texts = load_space("space"), news()[:ARTICLES]
         for model in (load_model("model"), KneserNey.of_texts(texts).model):
-            law = mechanisms.make("ring-geometric", space)
+            law = mechanisms.make_mechanism("ring-geometric", space)
             Denoiser(law, Budget(1.0), TextPolicy(), model, Search()).readable(texts)
 
 

@@ -64,7 +64,7 @@ def _options(setting: Setting) -> Iterator[str]:
         _option(name, own)
         for command in commands()
         for name, own in options_of(command).items()
-        if own.place == setting.place
+        if own.setting == setting.setting
     )
     if [*options] != [_option(setting.key, setting)]:
         yield from (f"`{option}`" for option in options)

@@ -31,7 +31,7 @@ def call_of(command: str) -> Caller:
         """Return the option of a setting; its key where this command has none."""
         section, _, key = place.partition(".")
         for option, setting in options_of(command).items():
-            if setting.place == place:
+            if setting.setting == place:
                 return _flag(option, setting)
         return f"{'--parameter ' * (section == 'mechanism')}{key}" if key else section
 
@@ -119,7 +119,7 @@ def _parameters(command: str) -> Iterator[inspect.Parameter]:
             if command in SHOWING and setting.name in STARTED:
                 default = setting.start
             yield _parameter(name, _annotation(name, setting, command), default)
-        if setting.place == "mechanism.name":
+        if setting.setting == "mechanism.name":
             option = typer.Option(help=_PARAMETER, metavar="NAME=VALUE", rich_help_panel="How private")
             yield _parameter("parameter", Annotated[list[str] | None, option])
 
@@ -128,13 +128,13 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
     kind = setting.kind
     help, metavar = _OF_A_FILE.sub("", setting.help(call_of(command).name)), setting.metavar
     more: dict[str, Any] = {}
-    if any(flow.artifact == setting.place for flow in FLOWS if flow.name == command):
+    if any(flow.artifact == setting.setting for flow in FLOWS if flow.name == command):
         help = f"{help.partition(':')[0]}: a new folder or URL."  # of what others read
     if setting.choices is not None:
         help, metavar = f"{help} One of: {', '.join(setting.values)}.", metavar or "NAME"
     elif setting.values:  # typer would refuse others, and suggest none
         kind, metavar = str, metavar or f"<{'|'.join(setting.values)}>"
-    if setting.values or setting.place == "mechanism.name":
+    if setting.values or setting.setting == "mechanism.name":
         more["autocompletion"] = _completion(setting)
     if not setting.is_needed and kind is not bool:
         kind = kind | None
@@ -153,7 +153,7 @@ def _completion(setting: Setting) -> Callable[[str], list[str]]:
     def offer(incomplete: str) -> list[str]:
         from corpusveil.mechanisms import registry
 
-        values = registry.names() if setting.place == "mechanism.name" else setting.values
+        values = registry.names() if setting.setting == "mechanism.name" else setting.values
         return [value for value in values if value.startswith(incomplete)]
 
     return offer

@@ -110,7 +110,7 @@ class Collocations:
         return len(self.tokens)
 
     @classmethod
-    def of(cls, table: pa.Table, reading: ReadingOptions | None = None) -> Collocations:
+    def from_table(cls, table: pa.Table, reading: ReadingOptions | None = None) -> Collocations:
         """Compile a table of ``ngram, score``. Raises UserError if it is invalid or empty."""
         reading = reading or ReadingOptions()
         split, scores = [ngram.split(" ") for ngram in table["ngram"].to_pylist()], table["score"].to_numpy()
@@ -177,7 +177,7 @@ class Collocations:
         self.require_some_in(vocabulary)
         rows = [k for k, token in enumerate(self.tokens) if token in vocabulary]
         ngrams = [self.tokens[k].replace("_", " ") for k in rows]
-        return Collocations.of(pa.table({"ngram": ngrams, "score": self.scores[rows]}), self.reading)
+        return Collocations.from_table(pa.table({"ngram": ngrams, "score": self.scores[rows]}), self.reading)
 
 
 @functools.lru_cache(maxsize=2)
@@ -202,7 +202,7 @@ def load_collocations(url: str) -> Collocations:
     if any(column.null_count for column in table.columns):
         raise ArtifactError(unsound)
     try:
-        compiled_table = Collocations.of(table, reading)
+        compiled_table = Collocations.from_table(table, reading)
         return dataclasses.replace(compiled_table, url=files.absolute(url))
     except UserError as error:
         raise type(error)(f"{url}: {error}") from None

@@ -54,7 +54,7 @@ class CountWords(ShardStage[WordsCounted]):
     hyphens: Hyphens = "split"
     language: str | None = None
 
-    def make(self, task: ShardTask) -> dict[str, Any]:
+    def do_task(self, task: ShardTask) -> dict[str, Any]:
         read: dict[str, Any] = {}
         made: list[str] = []
         waiting: list[pa.Table] = []
@@ -103,7 +103,7 @@ class AddWords(Stage[Added]):
 
     words_made: tuple[str, ...]
 
-    def make(self, task: PartTask) -> dict[str, Any]:
+    def do_task(self, task: PartTask) -> dict[str, Any]:
         url = self.address("made", f"{stem(task)}.parquet")
         added = summed(parts.read(self.words_made, task.part, task.parts))
         write_table(added, url)
@@ -129,7 +129,7 @@ class CountNgrams(ShardStage[NgramsCounted]):
     hyphens: Hyphens = "split"
     language: str | None = None
 
-    def make(self, task: ShardTask) -> dict[str, Any]:
+    def do_task(self, task: ShardTask) -> dict[str, Any]:
         tokenizer = _tokenizer(self.vocabulary, self.mark, self.hyphens, self.language)
         read: dict[str, Any] = {}
         made: list[str] = []
@@ -186,7 +186,7 @@ class AddNgrams(Stage[NgramsAdded]):
     min_count: int
     output: str
 
-    def make(self, task: PartTask) -> dict[str, Any]:
+    def do_task(self, task: PartTask) -> dict[str, Any]:
         runs: list[KeyCounts] = []
         size = 0
         for table in parts.read(self.made, task.part, task.parts):

@@ -52,7 +52,7 @@ class ScorePart(Stage[Scored]):
     total: int
     scoring: Scoring
 
-    def make(self, task: PartTask) -> dict[str, Any]:
+    def do_task(self, task: PartTask) -> dict[str, Any]:
         unigrams = _unigrams(self.counts, self.total, self.mark)
         folder = files.join(self.counts, "ngrams")
         tables = _tables(files.join(folder, files.listing(folder)[task.part]))
@@ -89,7 +89,7 @@ def score_counts(counts: str, output: str, engine: Engine, scoring: Scoring | No
         scoring,
     )
 
-    def make() -> dict[str, Any]:
+    def make_artifact() -> dict[str, Any]:
         reading = reading_of(counts, description)
         records = run(stage, [PartTask(part, parts) for part in range(parts)], engine)
         table = ordered(pa.concat_tables([read_table(record.made) for record in records]))
@@ -111,4 +111,4 @@ def score_counts(counts: str, output: str, engine: Engine, scoring: Scoring | No
             "collocations": {str(n): int(lengths[n]) for n in range(2, len(lengths))},
         }
 
-    return make_once(output, "collocations", stage.mark, make)
+    return make_once(output, "collocations", stage.mark, make_artifact)

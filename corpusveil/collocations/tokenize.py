@@ -56,7 +56,7 @@ class TokenizeShard(ShardStage[Tokenized]):
     hyphens: Hyphens = "split"
     language: str | None = None
 
-    def make(self, task: ShardTask) -> dict[str, Any]:
+    def do_task(self, task: ShardTask) -> dict[str, Any]:
         part = f"part-{task.shard:05d}-of-{task.shards:05d}"
         read: dict[str, Any] = {"sentences": 0, "words": 0, "tokens": 0}
         counts: list[pa.Table] = []
@@ -149,7 +149,7 @@ def tokenize_corpus(
     mark = mark_of(VERSION, TOKENIZER_VERSION + version_of(language), method, digest, text, sizes, *read)
     stage = TokenizeShard(files.join(output, WORK), mark, text, method, collocations, output, hyphens, language)
 
-    def make() -> dict[str, Any]:
+    def make_artifact() -> dict[str, Any]:
         records = run(stage, tasks, engine)
         for folder, suffix in (("tokens", "parquet"), ("lines", "txt.gz")):
             remove_others(files.join(output, folder), f"-of-{len(tasks):05d}.{suffix}")
@@ -170,4 +170,6 @@ def tokenize_corpus(
             "inputs": inputs_of(tasks, records),
         }
 
-    return make_once(output, "tokens", mark, make, lambda earlier: refuse_changed(output, shards, earlier["inputs"]))
+    return make_once(
+        output, "tokens", mark, make_artifact, lambda earlier: refuse_changed(output, shards, earlier["inputs"])
+    )

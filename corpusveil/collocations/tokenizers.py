@@ -199,7 +199,7 @@ class Joiner:
     known: int
 
     @classmethod
-    def of(
+    def for_space(
         cls, collocations: Collocations, method: Method, space: Space, ids: npt.NDArray[np.int32], known: int, size: int
     ) -> Joiner:
         """Prepare for a tokenizer of ``size`` words; ``ids`` int32 [W] are its ids of the table's words."""

@@ -45,7 +45,7 @@ class Train(Stage[Trained]):
     training: Training
     output: str
 
-    def make(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
+    def do_task(self, task: TrainTask) -> dict[str, Any]:  # noqa: ARG002 - there is one
         counted = files.join(self.tokens, "counts.parquet")
         with sound(f"{counted}: these counts are damaged; tokenize again.", ArtifactError):
             table = read_table(counted, ["token", "count"])
@@ -79,8 +79,8 @@ def train_vectors(tokens: str, output: str, engine: Engine, training: Training |
     mark = mark_of(VERSION, dataclasses.asdict(training), described)
     stage = Train(files.join(output, WORK), mark, tokens, training, output)
 
-    def make() -> dict[str, Any]:
+    def make_artifact() -> dict[str, Any]:
         (record,) = run(stage, [TrainTask()], engine)
         return {**reading_of(tokens, described).fields(), "training": dataclasses.asdict(training), **record.figures}
 
-    return make_once(output, "vectors", mark, make)
+    return make_once(output, "vectors", mark, make_artifact)

@@ -82,7 +82,7 @@ def build(pipeline: Any, function: Callable[[Any], Any], tasks: Sequence[Any]) -
         pipeline
         | "Shard tasks" >> beam.Create(list(tasks), reshuffle=False)
         | "One a worker" >> beam.Reshuffle()
-        | "Privatize shards" >> beam.Map(SameVersions.of(function))
+        | "Privatize shards" >> beam.Map(SameVersions.for_function(function))
     )
 
 

@@ -107,7 +107,7 @@ class Spark:
         context = session.sparkContext
         try:
             with saying_when_it_waits(context):
-                context.parallelize(list(tasks), slices).foreach(SameVersions.of(function))
+                context.parallelize(list(tasks), slices).foreach(SameVersions.for_function(function))
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like

@@ -112,7 +112,9 @@ def _joined(
     more, more_offsets = concatenate([held.words[number].encode() for number in new])
     ids[new] = np.arange(known, known + new.size)
     tokenizers = importlib.import_module("corpusveil.collocations.tokenizers")  # who joins no words does without
-    joiner: Joiner = tokenizers.Joiner.of(held, cast("Any", policy.tokenizer), space, ids, known, known + new.size)
+    joiner: Joiner = tokenizers.Joiner.for_space(
+        held, cast("Any", policy.tokenizer), space, ids, known, known + new.size
+    )
     return np.concatenate([words, more]), np.concatenate([offsets, more_offsets[1:] + offsets[-1]]), joiner
 
 

@@ -19,9 +19,9 @@ def span_texts(
     kinds, wording = covered.kinds[which], prepared.wording
     masks = [f"[{name}]".encode() for name in covered.names]
     words = [masks[kind] for kind in kinds.tolist()]
-    is_drawn = np.array([policy.of(name) == "resample" for name in covered.names], np.bool_)
+    is_drawn = np.array([policy.treatment(name) == "resample" for name in covered.names], np.bool_)
     if (drawn := np.flatnonzero(is_drawn[kinds])).size:
-        cells = prepared.public.cells(draws.of(drawn).uint64(RESAMPLE))
+        cells = prepared.public.cells(draws.for_tokens(drawn).uint64(RESAMPLE))
         for n, cell in zip(drawn.tolist(), cells.tolist(), strict=True):
             words[n] = wording.words[wording.offsets[cell] : wording.offsets[cell + 1]].tobytes()
     return SpanTexts(*concatenate(words))

@@ -38,7 +38,7 @@ class Drops:
     digests: Mapping[int, str]
     """The digest of the rows that a shard leaves out, by the shard's number."""
 
-    def rows(self, shard: int) -> npt.NDArray[np.int64]:
+    def left_out_rows(self, shard: int) -> npt.NDArray[np.int64]:
         """Return the rows that a shard leaves out, ascending."""
         return np.frombuffer(files.read_bytes(self.records.address(f"{shard:05d}.rows")), dtype="<i8")
 
@@ -75,7 +75,7 @@ class Account:
     namespace: str = ""
     secret: bytes = field(default=b"", repr=False)
 
-    def rows(self, documents: Documents) -> pa.Table:
+    def spending(self, documents: Documents) -> pa.Table:
         """Return the spending of D documents: a row for each that has a text (``schema``).
 
         Raises DataError for one without a unit.
@@ -148,7 +148,7 @@ class AccountPass(Work[Seen]):
         with sound(f"{address}: this record is damaged; run again."):
             return read_table(address)
 
-    def place(self) -> Records:
+    def work_folder(self) -> Records:
         return self.records
 
     def left(self, tasks: Sequence[ShardTask]) -> Sequence[ShardTask]:
@@ -156,7 +156,7 @@ class AccountPass(Work[Seen]):
 
     def do(self, task: ShardTask) -> Seen:
         address, kind = self.note_of(task), schema(self.account.units)
-        left_out = None if self.drops is None else self.drops.rows(task.shard)
+        left_out = None if self.drops is None else self.drops.left_out_rows(task.shard)
         with (
             reading(task, self.columns, self.record_key, BadRows() if self.skip_bad else None) as shard,
             files.open_write(address, private=True) as file,
@@ -166,7 +166,7 @@ class AccountPass(Work[Seen]):
                 if left_out is not None:
                     batch.leave_out(left_out)
                 if batch.numbers:
-                    writer.write_table(self.account.rows(documents_of(batch, self.columns, self.corpus, task)))
+                    writer.write_table(self.account.spending(documents_of(batch, self.columns, self.corpus, task)))
             digest = shard.file.digest()
         return Seen(mark=self._mark(task), input=digest, note=plain_digest(address))
 

@@ -305,10 +305,10 @@ def about_of(path: str, address: str = "") -> About:
     with files.open_read(path) as file, sound(damaged):
         parquet = opened(file)
         data = (parquet.metadata.metadata or {})[ABOUT]
-        version = Versioned.of(data)
+        version = Versioned.parse(data)
         if version is not None and version.version != VERSION:
             raise _of_other_version(address, version.version)
-        about = About.of(data)
+        about = About.parse(data)
         groups = [parquet.metadata.row_group(number) for number in range(parquet.num_row_groups)]
         columns = [group.column(number).statistics for group in groups for number in range(group.num_columns)]
         wrong = [shown.null_count or (shown.physical_type == "INT64" and shown.min < 0) for shown in columns if shown]

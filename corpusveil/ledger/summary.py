@@ -94,7 +94,7 @@ class Ledger:
                 raise SettingError(f"{self.url}: no release has spent anything in this ledger.")
             if unit not in names and (unit is not None or len(names) > 1):
                 raise SettingError(f"unit: name a unit of this ledger, {either(names)}.")
-            asked = Unit.of(unit or names[0])
+            asked = Unit.parse(unit or names[0])
             if not isinstance(value, (str, int)) or isinstance(value, bool):
                 raise of_other_type("value", value, "the value of the unit, a text or a whole number")
             texts, lines, most = pa.array([str(value)], pa.large_string()), list[dict[str, Any]](), 0
@@ -158,7 +158,7 @@ class LedgerSummary(Shown):
         return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "most": self.most}
 
     def card(self) -> Card:
-        units = " or ".join(Unit.of(name).noun for name in self.units)
+        units = " or ".join(Unit.parse(name).noun for name in self.units)
         title, of_what = (
             (f"One {units} in", "it has spent")
             if self.of_one_unit

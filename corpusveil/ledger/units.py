@@ -34,7 +34,7 @@ class Unit:
     column: str | None
 
     @classmethod
-    def of(cls, text: str) -> Unit:
+    def parse(cls, text: str) -> Unit:
         """Return the unit of ``COLUMN``, ``NAME=COLUMN`` or ``content``. Raises UserError for an empty part."""
         name, equals, column = text.partition("=")
         if not name or (equals and not column):
@@ -61,7 +61,7 @@ def units_of(given: str | Sequence[str] | Mapping[str, str] | None) -> tuple[Uni
     for text in texts:
         if not isinstance(text, str):
             raise of_other_type("unit", text, "the name of a column, or 'content'")
-    units = tuple(sorted(map(Unit.of, texts)))
+    units = tuple(sorted(map(Unit.parse, texts)))
     if len({unit.name for unit in units}) < len(units):
         raise SettingError("unit: a unit is named twice; name each unit once.")
     return units

@@ -30,7 +30,7 @@ class OnDistances(OverVectors):
     """A mechanism whose law is an exponential kernel of distances."""
 
     @abc.abstractmethod
-    def rows(self, epsilon: float) -> ExponentialRows:
+    def exponential_rows(self, epsilon: float) -> ExponentialRows:
         """Return the rows of integer weights at one epsilon; cached."""
 
     @abc.abstractmethod
@@ -42,7 +42,7 @@ class OnDistances(OverVectors):
         lanes = draws.uint64(MECHANISM)
         out = np.empty(ids.size, dtype=np.int32)
         for value, at in by_epsilon(epsilon, ids.size):
-            out[at] = self.rows(value).sample(ids[at], lanes[at])
+            out[at] = self.exponential_rows(value).sample(ids[at], lanes[at])
         return out
 
     def distribution(self, word: int, epsilon: float) -> Float64:
@@ -50,12 +50,12 @@ class OnDistances(OverVectors):
         return law
 
     def distributions(self, words: Integers, epsilon: float) -> Float64:
-        return self.rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
+        return self.exponential_rows(check_epsilon(epsilon)).several(words).astype(np.float64) / weights.TOTAL
 
     def retention(self, epsilon: float) -> float:
         """Return the mean probability that a word stays unchanged; above 2,048 words, of a fixed sample."""
         words = np.sort(np.random.default_rng(0).permutation(len(self.space))[:RETENTION_WORDS])
-        return float(self.rows(check_epsilon(epsilon)).own_shares(words).mean())
+        return float(self.exponential_rows(check_epsilon(epsilon)).own_shares(words).mean())
 
     def notes(self, epsilon: float) -> tuple[str, ...]:  # noqa: ARG002 - the same at any
         """Say that the share of unchanged words is an estimate, if it is."""

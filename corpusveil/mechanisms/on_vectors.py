@@ -49,7 +49,7 @@ NEAR = 2.0**-10
 @functools.lru_cache(maxsize=4)
 def search_of(space: Space) -> NearestSearch:
     """Return the search over a space's vectors; prepared once per process."""
-    return NearestSearch.of(space.vectors)
+    return NearestSearch.from_vectors(space.vectors)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ class OnVectors(OverVectors):
         points = np.empty((min(ids.size, BLOCK), self.space.dimensions))
         for first in range(0, ids.size, BLOCK):
             block = slice(first, min(first + BLOCK, ids.size))
-            some = draws.of(block)
+            some = draws.for_tokens(block)
             noisy = points[: block.stop - first]
             in_slices(len(noisy), self._fill, ids[block], values[block], some, noisy)
             out[block] = self.choose(noisy, ids[block], some)
@@ -102,7 +102,7 @@ class OnVectors(OverVectors):
 
     def _fill(self, ids: Any, epsilon: Any, draws: Draws, points: Any, low: int, high: int) -> None:
         part = slice(low, high)
-        points[part] = self.noise(draws.of(part), epsilon[part])
+        points[part] = self.noise(draws.for_tokens(part), epsilon[part])
         points[part] += self.space.vectors[ids[part]]
 
     def mixed(self, law: Float64) -> Float64:

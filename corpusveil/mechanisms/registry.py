@@ -50,7 +50,7 @@ def find(name: str) -> type[Mechanism]:
     return MECHANISMS.find(name)
 
 
-def make(name: str, space: Space, /, **parameters: Any) -> Mechanism:
+def make_mechanism(name: str, space: Space, /, **parameters: Any) -> Mechanism:
     """Return the mechanism ``name`` over a space. Raises UserError for an unknown name or parameter.
 
     >>> cv.mechanism("tem", space, beta=0.01) == cv.Tem(space, beta=0.01)

@@ -33,7 +33,7 @@ class SanText(OnDistances):
     summary: ClassVar[str] = "exponential mechanism on vectors: epsilon times Euclidean distance"
     claim: ClassVar[str] = "epsilon times the Euclidean distance"
 
-    def rows(self, epsilon: float) -> ExponentialRows:
+    def exponential_rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(self.space, check_epsilon(epsilon) / 2)
 
     def reach(self, epsilon: float) -> float:

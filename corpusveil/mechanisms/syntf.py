@@ -55,7 +55,7 @@ class SynTf(OnDistances):
                 "from the vectors."
             )
 
-    def rows(self, epsilon: float) -> ExponentialRows:
+    def exponential_rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(self.space, check_epsilon(epsilon) / 2 / LONGEST, LONGEST, squared=True)
 
     def reach(self, epsilon: float) -> float:

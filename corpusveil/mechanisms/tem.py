@@ -74,7 +74,7 @@ class Tem(OnDistances):
             return float(self.gamma)
         return float(weights.divide(2 * weights.ln(self._outside()), decimal.Decimal(check_epsilon(epsilon))))
 
-    def rows(self, epsilon: float) -> ExponentialRows:
+    def exponential_rows(self, epsilon: float) -> ExponentialRows:
         gamma = self.gamma_at(epsilon)
         return rows_of(self.space, check_epsilon(epsilon) / 2, math.inf if gamma >= self.diameter() else gamma)
 

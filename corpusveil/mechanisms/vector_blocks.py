@@ -33,7 +33,7 @@ class VectorBlocks:
     blocks: int
 
     @classmethod
-    def of(cls, vectors: Float32, table_bytes: int = TABLE_BYTES) -> VectorBlocks:
+    def from_vectors(cls, vectors: Float32, table_bytes: int = TABLE_BYTES) -> VectorBlocks:
         n, d = vectors.shape
         count = -(-n // LANES)
         chunks = np.zeros((count, -(-d // 4) * 4, LANES), dtype=np.float32)
@@ -47,7 +47,7 @@ class VectorBlocks:
 @functools.lru_cache(maxsize=4)
 def blocks_of(space: Space, *, unit: bool = False) -> VectorBlocks:
     """Return the chunks of a space's vectors, or of these at length 1; prepared once a process."""
-    return VectorBlocks.of(unit_vectors(space.vectors) if unit else space.vectors)
+    return VectorBlocks.from_vectors(unit_vectors(space.vectors) if unit else space.vectors)
 
 
 def unit_vectors(vectors: Float32) -> Float32:

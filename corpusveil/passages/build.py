@@ -94,7 +94,7 @@ class PublicPieces:
     suspect: bool = True
     """Refuse words that may tell of somebody."""
 
-    def of(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
+    def fit_pieces(self, texts: pa.Array, refused: Counter[str]) -> list[str]:
         """Return the fit pieces of texts, large_string [D] without nulls.
 
         ``refused`` counts sentences and pieces by their faults, and documents that give no piece.
@@ -140,7 +140,7 @@ class PublicPieces:
         """Return the worst fault of the tokens of each run, with bounds int64 [P + 1] -> int8 [P]; and their names."""
         size, faults = len(self.space), _OF_CLASS[tokens.classes]
         if self.suspect:
-            faults = np.maximum(faults, tools.suspicions.of(tokens, sentences))
+            faults = np.maximum(faults, tools.suspicions.marks(tokens, sentences))
         faults[tools.barred[tokens.ids]] = _EXCLUDED
         # The recognizers look ids up in the space alone.
         tokens = dataclasses.replace(tokens, ids=np.where(tokens.ids < size, tokens.ids, np.int32(-1)))
@@ -219,13 +219,13 @@ class Take(ShardStage[Taken]):
     salt: str
     most: int
 
-    def make(self, task: ShardTask) -> dict[str, Any]:
+    def do_task(self, task: ShardTask) -> dict[str, Any]:
         read: dict[str, Any] = {}
         refused: Counter[str] = Counter()
         salt, last, fit = bytes.fromhex(self.salt), b"\xff" * SALT_BYTES, 0
         waiting = [_EMPTY]
         for texts in self.texts(task, read):
-            fitting = self.pieces.of(texts, refused)
+            fitting = self.pieces.fit_pieces(texts, refused)
             fit += len(fitting)
             keys = [hash_of(text, salt) for text in fitting]
             some = pa.table([keys, fitting], schema=_EMPTY.schema)
@@ -321,7 +321,7 @@ def build_store(
         size + SPARE,
     )
 
-    def make() -> dict[str, Any]:
+    def make_artifact() -> dict[str, Any]:
         tasks = plan(shards, None, rows_per_task, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
         read = run(take, tasks, engine)
         # One after the other: in the memory of two tasks.
@@ -329,7 +329,7 @@ def build_store(
             lambda kept, record: smallest([kept, read_table(record.made)], take.most), read, _EMPTY
         )
         texts = pa.concat_arrays(every["text"].chunks or [pa.array([], pa.large_string())])
-        store = Store.of(texts.slice(0, size), space, encoder=encoder)
+        store = Store.from_texts(texts.slice(0, size), space, encoder=encoder)
         refused = sum((Counter(record.refused) for record in read), Counter[str]())
         info = {
             "encoder": store.encoder.name, "licence": licence, "attribution": attribution, "salt": salt, "size": size,
@@ -342,7 +342,7 @@ def build_store(
         }  # fmt: skip
         return dataclasses.replace(store, info=info).write(url)
 
-    make_once(url, "store", call, make, lambda made: refuse_changed(url, shards, made["inputs"]))
+    make_once(url, "store", call, make_artifact, lambda made: refuse_changed(url, shards, made["inputs"]))
     return load_store(url, space=space, encoder=encoder)
 
 

@@ -64,7 +64,7 @@ class Store:
     info: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of(
+    def from_texts(
         cls, texts: pa.LargeStringArray, space: Space, info: dict[str, Any] | None = None, encoder: str | None = None
     ) -> Store:  # fmt: skip
         """Return a store of these texts, large_string [N], which is not saved. Raises UserError for fewer than two.

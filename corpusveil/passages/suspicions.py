@@ -84,7 +84,7 @@ class Suspicions:
         glued = "|".join(re.escape(form) for form in sorted(self._bare) if len(form) >= _GLUED)
         self._glued = re.compile(glued or r"(?!)")
 
-    def of(self, tokens: Tokens, sentences: Int64) -> Int8:
+    def marks(self, tokens: Tokens, sentences: Int64) -> Int8:
         """Return which tokens are suspect, int8 [T]: 0, or one and the place in ``KINDS``; ``sentences`` are bounds."""
         is_word, size = tokens.classes == classes.WORD, self._size
         leads, careless = self._leads(tokens, is_word, sentences)

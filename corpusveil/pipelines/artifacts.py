@@ -63,7 +63,7 @@ def count(settings: Settings, watch: Watch) -> dict[str, Any]:
     options = CountOptions(flow.max_n, flow.min_count, flow.text, flow.hyphens or "split", _language(flow))
     find_shards(flow.input, hidden=(hidden := set[str]()))
     with making(output, watch) as said:
-        made = count_corpus(flow.input, output, settings.engine.make(), options)
+        made = count_corpus(flow.input, output, settings.engine.engine(), options)
         least, longest = made["options"]["min_count"], made["options"]["max_n"]
         said.append(
             f"{several(made['ngrams'], 'n-gram')} of 1 to {longest} words that occur at least {several(least, 'time')}"
@@ -81,7 +81,7 @@ def score(settings: Settings, watch: Watch) -> dict[str, Any]:
     connectors = connector_words(flow.connectors, read_artifact(files.absolute(counts), "counts").get("language"))
     scoring = Scoring(flow.measure, flow.threshold, flow.score_min_count, connectors, flow.connectors_rule)
     with making(output, watch) as said:
-        made = score_counts(counts, output, settings.engine.make(), scoring)
+        made = score_counts(counts, output, settings.engine.engine(), scoring)
         said.append(", ".join(f"{count:,} of {n} words" for n, count in made["collocations"].items()))
     with files.open_read(files.join(files.absolute(output), TABLE)) as file:
         top = next(opened(file).iter_batches(SHOWN, use_threads=False)).to_pylist()
@@ -96,7 +96,7 @@ def tokenize(settings: Settings, watch: Watch) -> dict[str, Any]:
     find_shards(flow.input, hidden=(hidden := set[str]()))
     with making(output, watch) as said:
         made = tokenize_corpus(
-            flow.input, output, settings.engine.make(), flow.tokenizer, flow.table,
+            flow.input, output, settings.engine.engine(), flow.tokenizer, flow.table,
             text=flow.text, hyphens=flow.hyphens, language=_language(flow),
         )  # fmt: skip
         said.append(
@@ -116,7 +116,7 @@ def train(settings: Settings, watch: Watch) -> dict[str, Any]:
         workers=chosen.threads,
     )  # fmt: skip
     with making(chosen.vectors, watch) as said:
-        engine = settings.engine.model_copy(update={"workers": None}).make()
+        engine = settings.engine.model_copy(update={"workers": None}).engine()
         with waiting("training"):
             made = train_vectors(tokens, chosen.vectors, engine, training)
         said.append(f"{made['words']:,} tokens, {made['dimensions']} dimensions")
@@ -227,7 +227,7 @@ def store(settings: Settings, watch: Watch) -> Store:
     with making(chosen.path, watch) as said:
         made = build_store(
             chosen.input, chosen.path, load_space(needed(settings.space, "space").path), chosen.licence or "",
-            (int(least), int(most)), chosen.size, chosen.salt, settings.engine.make(), chosen.attribution,
+            (int(least), int(most)), chosen.size, chosen.salt, settings.engine.engine(), chosen.attribution,
             text=chosen.text, excluded=None if chosen.exclude is None else read_words(chosen.exclude),
             encoder=chosen.encoder, refuse=chosen.refuse,
         )  # fmt: skip

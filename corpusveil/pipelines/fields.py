@@ -65,7 +65,7 @@ class Setting:
         return tuple(names() if callable(names) else names)
 
     @property
-    def place(self) -> str:
+    def setting(self) -> str:
         """Its section and key, as a file names it."""
         return f"{self.name}.{self.key}"
 

@@ -183,7 +183,7 @@ def options_of(command: str, *, in_files: bool = False) -> Mapping[str, Setting]
     given = dict(_options(commands()[command]))
     options = {}
     for setting in declared(Settings):
-        name, is_needed = given.get(setting.place) or given.get(f"{setting.name}.*") or (None, False)
+        name, is_needed = given.get(setting.setting) or given.get(f"{setting.name}.*") or (None, False)
         if name is not None and (in_files or not setting.in_file):
             own = name.replace("*", setting.key)
             options[own or setting.key] = dataclasses.replace(setting, is_argument=not own, is_needed=is_needed)

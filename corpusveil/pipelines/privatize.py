@@ -46,7 +46,7 @@ def privatize(
             if batch.ids is not None and plan.run.release.duplicates == "independent" and (said := repeated(batch.ids)):
                 watch.warn(f"warning: in the first rows, {said}")
 
-    engine = plan.engine.make()
+    engine = plan.engine.engine()
     if plan.engine.name == "spark":
         watch.warn("starting Spark")
     outcome = dataclasses.replace(plan.run, debug=debug, begun=begun).privatize(engine)

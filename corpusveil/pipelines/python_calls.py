@@ -123,7 +123,7 @@ def _named(call: str, space: str | Space | None, mechanism: str | None, policies
     made = ({} if policies.get("store") else started("space", "mechanism")) | {"budget": {}}
     options = options_of("privatize", in_files=True).items()
     known = {name: setting for name, setting in options if name in _ALSO or setting.name in _RELEASES}
-    names = {setting.place: name for name, setting in known.items()}
+    names = {setting.setting: name for name, setting in known.items()}
     caller = Caller(
         lambda place: names.get(place, place.partition(".")[2] or place), lambda value: f" = {value!r}", f"{call}: ",
         "argument",
@@ -225,7 +225,7 @@ def _run(
     unit: Units, on_bad_rows: OnBadRows,
 ) -> Run:  # fmt: skip
     require_release(release)
-    columns, at = Columns.of(text, id, keep, separator), None if root is None else files.as_text(root)
+    columns, at = Columns.from_names(text, id, keep, separator), None if root is None else files.as_text(root)
     spending = require_ledger(ledger, unit, corpus)
     return Run(release, CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows), writes, spending=spending)
 

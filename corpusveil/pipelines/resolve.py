@@ -12,7 +12,7 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.units import units_of
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import load_store
 from corpusveil.pipelines.settings import Settings, needed
@@ -51,7 +51,7 @@ def resolve(settings: Settings, *, make_key: bool = True) -> Plan:
     own = None if named else own_key(settings)
     key = key_of(settings.key, own)
     release, spending = release_of(settings, key), None
-    columns = Columns.of(corpus.text, corpus.id, corpus.keep, corpus.separator)
+    columns = Columns.from_names(corpus.text, corpus.id, corpus.keep, corpus.separator)
     if own is not None and make_key:
         if (kept := keep(key, own)) != key:  # another start has made it in the meantime
             release = dataclasses.replace(release, key=kept)
@@ -78,7 +78,7 @@ def release_of(settings: Settings, key: Key) -> AnyRelease:
             most_pieces=store.most_pieces, duplicates=output.duplicates, accept_overlap=store.accept_overlap,
         )  # fmt: skip
     chosen, space = needed(settings.mechanism, "mechanism"), load_space(needed(settings.space, "space").path)
-    mechanism = make(chosen.name, space, **chosen.parameters)
+    mechanism = make_mechanism(chosen.name, space, **chosen.parameters)
     table = None if text.collocations is None else load_collocations(text.collocations)
     policy = text.policy()
     risk = None if budget.risk is None else epsilon_at(mechanism, budget.risk, policy)

@@ -86,7 +86,7 @@ class Schedule:
     state: State
 
     @classmethod
-    def of(cls, document: Document) -> Schedule:
+    def from_document(cls, document: Document) -> Schedule:
         """Return the schedule of a file, as its records have it. Raises UserError if its key is not fit."""
         settings = document.settings
         corpus, output = needed(settings.corpus, "corpus"), needed(settings.output, "output")
@@ -319,7 +319,7 @@ def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
         this, began = Start(time.time(), max(successes, default=0.0)), time.monotonic()
         try:
             this.publish(document)  # a start that is killed leaves its time, and that of the last success before it
-            schedule = Schedule.of(document)
+            schedule = Schedule.from_document(document)
             if repair:
                 schedule.repair(watch)
             this.status = _work(schedule, watch, this)
@@ -387,7 +387,7 @@ def _told(schedule: Schedule, look: Look, damage: Collection[str]) -> Iterator[s
 def status(document: Document) -> Iterator[str]:
     """Yield what is finished and due, in words; nothing is written. Raises UserError if the input is not there."""
     check(document)
-    schedule = Schedule.of(document)
+    schedule = Schedule.from_document(document)
     runs, shards = schedule.state.index.runs, schedule.state.index.shards
     yield f"{several(len(runs), 'run')}, {several(len(shards), 'shard')}"
     if (busy := lease.holder(schedule.records.url)) is not None:

@@ -155,7 +155,7 @@ class Draws:
         tags = keyed_tags(key.tag, "", [document], np.empty(0, dtype=np.uint8), np.zeros(2, dtype=np.int64))
         return cls(key, tags, np.zeros(count, dtype=np.int64), np.arange(count, dtype=np.int64))
 
-    def of(self, tokens: slice | Integers) -> Draws:
+    def for_tokens(self, tokens: slice | Integers) -> Draws:
         """Return the draws of some of the tokens."""
         return Draws(self.key, self.tags, self.documents[tokens], self.positions[tokens])
 

@@ -48,7 +48,7 @@ class NearestSearch:
     exponent: int
 
     @classmethod
-    def of(cls, vectors: Float32) -> NearestSearch:
+    def from_vectors(cls, vectors: Float32) -> NearestSearch:
         """Prepare the search. Raises UserError where the largest norm is not between 2^-60 and 2^60."""
         squared = np.empty(len(vectors))
         _squared_norms(vectors, squared)

@@ -40,7 +40,7 @@ def nominate(vectors: Float32, k: int) -> Nominations:
     if n <= k or not points.any():  # all are nominated, or all are alike
         rows = np.tile(np.arange(min(k, n), dtype=np.int32), (n, 1))
         return Nominations(rows, np.full(n, np.inf if n <= k else 0.0))
-    search = NearestSearch.of(points)
+    search = NearestSearch.from_vectors(points)
     slack = (vectors.shape[1] + 4) * 2.0**-51
     rows, floors = np.empty((n, k), np.int32), np.empty(n)
     for first in range(0, n, TILE_ROWS):

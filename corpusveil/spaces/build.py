@@ -84,7 +84,7 @@ def build_space(
     restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
     ordered, scales = restricted, None
     if of_use and neighbors is not None:
-        use = neighbors.of(embeddings[0].words, words)
+        use = neighbors.neighbors_among(embeddings[0].words, words)
         with waiting("learning how words are used"):
             ordered = [with_grammar(v, use, of_use) for v in restricted]
     if chosen.weight:

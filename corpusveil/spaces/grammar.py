@@ -60,7 +60,7 @@ class Neighbors:
         for name in ("rows", "columns", "counts"):
             object.__setattr__(self, name, getattr(self, name)[order])
 
-    def of(self, words: Sequence[str], chosen: Sequence[str]) -> Neighbors:
+    def neighbors_among(self, words: Sequence[str], chosen: Sequence[str]) -> Neighbors:
         """Return the neighbors of the ``chosen`` of these words, in their order; the columns are unchanged."""
         index = {word: id for id, word in enumerate(chosen)}
         ids = np.array([index.get(word, -1) for word in words], np.int32)[self.rows]

@@ -41,7 +41,7 @@ class RiskTable(Record):
     @classmethod
     def read(cls, data: bytes) -> RiskTable | None:
         """Return the table of a file; None for a file of anything else."""
-        table = cls.of(data) if len(data) <= MOST_BYTES else None
+        table = cls.parse(data) if len(data) <= MOST_BYTES else None
         if table is not None and all(a < b for each in table.recovered for (a, *_), (b, *_) in pairwise(each.points)):
             return table
         return None

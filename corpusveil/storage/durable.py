@@ -66,7 +66,7 @@ class Work(abc.ABC, Generic[R]):
             cls.kind = next((record for record in get_args(base) if isinstance(record, type)), cls.kind)
 
     @abc.abstractmethod
-    def place(self) -> Records:
+    def work_folder(self) -> Records:
         """Return where the records are written."""
 
     @abc.abstractmethod
@@ -87,7 +87,7 @@ class Work(abc.ABC, Generic[R]):
 
     def read(self, task: Any) -> R | None:
         """Return the record of a task if it is done, in the same way as it would be now."""
-        record: Any = self.place().read(f"{self.folder}/{task.record_name}", self.kind)
+        record: Any = self.work_folder().read(f"{self.folder}/{task.record_name}", self.kind)
         return record if record is not None and self.is_mine(record, task) else None
 
     def is_done(self, task: Any) -> bool:
@@ -97,11 +97,11 @@ class Work(abc.ABC, Generic[R]):
 
     def note(self, record: R, task: Any) -> None:
         """Write the record of a task, whose data are written."""
-        self.place().remove(f"failed/{task.record_name}")
-        self.place().write(f"{self.folder}/{task.record_name}", record)
+        self.work_folder().remove(f"failed/{task.record_name}")
+        self.work_folder().write(f"{self.folder}/{task.record_name}", record)
 
     def refuse(self, error: CorpusveilError, task: Any) -> None:
-        self.place().write(f"failed/{task.record_name}", Failed(sentence=str(error), code=error.code))
+        self.work_folder().write(f"failed/{task.record_name}", Failed(sentence=str(error), code=error.code))
 
     def __call__(self, task: Any) -> None:
         """Do one task, unless it is done. Errors that may pass (a full disk) are raised."""
@@ -158,12 +158,12 @@ def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: Abstrac
     """
     with shown:
         engine.run(work, left)
-    refuse_failed(work.place())
+    refuse_failed(work.work_folder())
 
 
 def run(work: Work[R], tasks: Sequence[Any], engine: Engine) -> list[R]:
     """Run work to its end, and return the records of its tasks, in order. Raises what ``run_tasks`` raises."""
-    place = work.place()
+    place = work.work_folder()
     forget_failed(place)
     left = work.left(tasks)
     if left:
@@ -215,7 +215,7 @@ class Stage(Work[D]):
     mark: str
 
     @abc.abstractmethod
-    def make(self, task: Any) -> dict[str, Any]:
+    def do_task(self, task: Any) -> dict[str, Any]:
         """Do one task; return the fields of its record other than mark and input."""
 
     def fingerprint(self, task: Any) -> str:  # noqa: ARG002 - not every task has an input of its own
@@ -225,7 +225,7 @@ class Stage(Work[D]):
     def address(self, *parts: str) -> str:
         return files.join(self.work, self.name, *parts)
 
-    def place(self) -> Records:
+    def work_folder(self) -> Records:
         return Records(self.address(), private=False)
 
     def read(self, task: Any) -> D | None:
@@ -243,7 +243,7 @@ class Stage(Work[D]):
 
     def do(self, task: Any) -> D:
         kind: Any = self.kind
-        record: D = kind(mark=self.mark, input=self.fingerprint(task), **self.make(task))
+        record: D = kind(mark=self.mark, input=self.fingerprint(task), **self.do_task(task))
         return record
 
 

@@ -71,7 +71,7 @@ class Lease:
 
     def is_last(self) -> bool:
         """Say whether no other process considered this one dead and took its place."""
-        there = Holder.of(files.read_if_there(self.url) or b"")
+        there = Holder.parse(files.read_if_there(self.url) or b"")
         return there is not None and there.mark == self.me.mark
 
     def _beat(self) -> None:
@@ -121,7 +121,7 @@ def holder(url: str) -> str | None:
 
 def _busy(url: str, content: bytes, patience: float) -> str | None:
     """Return the holder of a lease, None if it is gone; one that cannot be seen from here is watched."""
-    there = Holder.of(content)  # None if it is damaged: then only another beat is a sign of life
+    there = Holder.parse(content)  # None if it is damaged: then only another beat is a sign of life
     if there is not None and there.machine == _machine() and there.began:
         is_alive = _began(there.process) == there.began
     else:

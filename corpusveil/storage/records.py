@@ -33,7 +33,7 @@ class Record(BaseModel):
         return json.dumps(self.as_dict()).encode()
 
     @classmethod
-    def of(cls, data: bytes) -> Self | None:
+    def parse(cls, data: bytes) -> Self | None:
         """Return the record of a JSON text, None if it is not of this kind."""
         try:
             return cls.model_validate_json(data)
@@ -135,7 +135,7 @@ def record_at(url: str, kind: type[R], damaged: str) -> R | None:
     for _ in range(2):
         if (data := files.read_if_there(url)) is None:
             return None
-        if (record := kind.of(data)) is not None:
+        if (record := kind.parse(data)) is not None:
             return record
     raise ArtifactError(damaged)
 

@@ -43,7 +43,9 @@ class Columns:
     """Whether a column ``SOURCE`` that says *public* is written next to the text, which is then a passage."""
 
     @classmethod
-    def of(cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma") -> Columns:
+    def from_names(
+        cls, text: str, id: str | None, keep: str | Sequence[str], separator: Separator = "comma"
+    ) -> Columns:
         """Return the columns that a caller names."""
         if not isinstance(keep, Iterable):
             raise of_other_type("keep", keep, "the names of columns")

@@ -131,7 +131,7 @@ def _parts(
 def about_rows(url: str, form: str) -> int:
     """Return the number of rows of a file: as declared, or estimated from the lines at its beginning."""
     with files.open_read(url) as file:
-        if (rows := formats.find(form).rows(file, url)) is not None:
+        if (rows := formats.find(form).count_rows(file, url)) is not None:
             return rows
         size, lines = files.size(url) or 0, 0
         for seen, chunk in enumerate(compression.chunks(file, url, compression.codec_of(form)), 1):

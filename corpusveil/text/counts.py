@@ -63,7 +63,7 @@ class Counts:
         return unknown / max(1, known + unknown + stops)
 
     @classmethod
-    def of(cls, record: Counted, where: str) -> Counts:
+    def from_record(cls, record: Counted, where: str) -> Counts:
         """Return the counts that ``private`` wrote. Raises UserError, which names the records, for other counts."""
         if not set(ROLE_NAMES) <= set(record.tokens) <= set(ALL_ROLES):
             raise VersionError(

@@ -164,12 +164,12 @@ def _segmented(text: str) -> str:
 
     breaker, kinds = _icu()[0], character_table()
 
-    def joins(at: int) -> bool:
+    def is_part_of_word(at: int) -> bool:
         return 0 <= at < len(text) and kinds[min(ord(text[at]), TABLE_END - 1)] & 0xF in (LETTER, MARK, DIGIT)
 
     def segments(run: re.Match[str]) -> str:
         words = SEPARATOR.join(breaker(run[0], "root"))
-        return SEPARATOR * joins(run.start() - 1) + words + SEPARATOR * joins(run.end())
+        return SEPARATOR * is_part_of_word(run.start() - 1) + words + SEPARATOR * is_part_of_word(run.end())
 
     text = text.replace(SEPARATOR, " ")
     return UNSPACED.sub(segments, text)

@@ -180,7 +180,7 @@ class SpanPolicy:
     ``resample``, a word drawn from public counts. Spans of the kind ``contact`` follow the text policy. Raises
     UserError for any other value.
 
-    >>> cv.SpanPolicy(find=["rules"], treat={"phone": "resample"}).of("card")
+    >>> cv.SpanPolicy(find=["rules"], treat={"phone": "resample"}).treatment("card")
     'mask'
     """
 
@@ -209,7 +209,7 @@ class SpanPolicy:
         """``treat`` as pairs of kind and treatment, sorted."""
         return tuple(self.treat)  # type: ignore[arg-type]
 
-    def of(self, kind: str) -> Treatment:
+    def treatment(self, kind: str) -> Treatment:
         """Return the treatment of a kind."""
         treatments = dict(self.pairs)
         return treatments.get(kind, treatments.get(OTHERS, "mask"))  # type: ignore[return-value]
@@ -217,7 +217,7 @@ class SpanPolicy:
     @property
     def treatments(self) -> set[str]:
         """The treatments that spans can have."""
-        return {self.of(kind) for kind, _ in (*self.pairs, (OTHERS, ""))}
+        return {self.treatment(kind) for kind, _ in (*self.pairs, (OTHERS, ""))}
 
     def in_words(self) -> str:
         """Return the policy in a few words."""

@@ -26,7 +26,7 @@ from corpusveil.text import classes
 from corpusveil.text.characters import DIGIT, LETTER, MARK, PUNCTUATION, SPACE
 from corpusveil.text.characters import OTHER as OTHER_KIND
 from corpusveil.text.utf8 import Characters, decode, kind_of, lower_into
-from corpusveil.text.word_table import fetch_head, find, found, hashed, head, place
+from corpusveil.text.word_table import fetch_head, find, found, hash_slot, hashed, head
 from corpusveil.wide import SPAN, blank_bits, fetch, plain_bits, zeros_below
 
 _WORD, _NUMBER, _PUNCTUATION = classes.WORD, classes.NUMBER, classes.PUNCTUATION
@@ -305,7 +305,7 @@ def scan(
                 if is_ascii:
                     low, high = head(data, i, stop - i)
                     code = hashed(low, high, data, i, stop)
-                    fetch(slots, place(code, slots))
+                    fetch(slots, hash_slot(code, slots))
                     ids[u(n)] = np.int32(code)
                     pending[u(asked)] = n
                     asked += 1

@@ -66,7 +66,7 @@ def hashed(first: Any, second: Any, data: Any, start: int, end: int) -> Any:
 
 
 @inlined
-def place(code: Any, slots: Any) -> Any:
+def hash_slot(code: Any, slots: Any) -> Any:
     """Return the first slot to look at for a hash."""
     return np.int64(code) & (slots.size - 1)
 
@@ -74,7 +74,7 @@ def place(code: Any, slots: Any) -> Any:
 @inlined
 def fetch_head(code: Any, slots: Any, heads: Any) -> None:
     """Have what ``found`` compares first brought into the cache; the slot should be there by now."""
-    fetch(heads, np.int64(slots[u(place(code, slots))] & np.uint32((slots.size - 1) >> 1)) * 2)
+    fetch(heads, np.int64(slots[u(hash_slot(code, slots))] & np.uint32((slots.size - 1) >> 1)) * 2)
 
 
 @inlined
@@ -85,7 +85,7 @@ def found(code: Any, data: Any, start: int, end: int, slots: Any, heads: Any, wo
     """
     first, second = head(data, start, end - start)
     id_bits = np.uint32((slots.size - 1) >> 1)
-    at = place(code, slots)
+    at = hash_slot(code, slots)
     while slots[u(at)] != _EMPTY:
         slot = slots[u(at)]
         if (slot ^ code) <= id_bits:  # equal above the bits of the id
@@ -131,7 +131,7 @@ def _fill(keys: Any, key_offsets: Any, heads: Any, exact: Any, slots: Any, only_
         if exact[word] != only_exact or find(keys, start, end, slots, heads, keys, key_offsets) >= 0:
             continue
         code = hashed(heads[word, 0], heads[word, 1], keys, start, end)
-        at = place(code, slots)
+        at = hash_slot(code, slots)
         while slots[at] != _EMPTY:
             at = (at + 1) & (slots.size - 1)
         slots[at] = (code & ~id_bits) | np.uint32(word)

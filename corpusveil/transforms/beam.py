@@ -76,7 +76,7 @@ class PrivatizeDocuments(beam.PTransform):
             )
         self._kernel = require_release(release).kernel()
         self._fields = (text, id)
-        self._kept = Columns.of(text, None, keep)
+        self._kept = Columns.from_names(text, None, keep)
         self._account = release.account(text)
         self._spending = require_ledger(ledger, unit, corpus)
         self._units: Sequence[str] = () if self._spending is None else self._spending.columns
@@ -198,7 +198,7 @@ def _drawn(kernel: Any, kept: Columns, batch: _Batch) -> Iterator[WindowedValue]
 
 def _accounted(account: Account, units: Sequence[str], batch: _Batch) -> Iterator[WindowedValue]:
     """Account for documents; the rows travel as streams of Arrow's format, since elements are costly."""
-    yield WindowedValue((b"", packed([account.rows(batch.read(units))])), MIN_TIMESTAMP, (GlobalWindow(),))
+    yield WindowedValue((b"", packed([account.spending(batch.read(units))])), MIN_TIMESTAMP, (GlobalWindow(),))
 
 
 def _reserved(element: tuple[bytes, Iterable[bytes]], spending: Spending, account: Account) -> bool:

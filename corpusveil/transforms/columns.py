@@ -39,15 +39,15 @@ def register_sql(connection: Any, release: AnyRelease, name: str = "privatize") 
     elif hasattr(connection, "create_function"):  # the types of ids are those of the query
         run = of_columns(release, name)
 
-        def rows(*columns: Any) -> pa.Array:
+        def release_rows(*columns: Any) -> pa.Array:
             if len(columns) != 3:
                 raise DataError(f"{name}: give three arguments, as in {name}('review', id, review).")
             return run(*columns)
 
         with contextlib.suppress(Exception):  # as Spark does, a name that is registered again has the new release
             connection.remove_function(name)
-        _REGISTERED.append(rows)
-        connection.create_function(name, rows, None, "VARCHAR", type="arrow", null_handling="special")
+        _REGISTERED.append(release_rows)
+        connection.create_function(name, release_rows, None, "VARCHAR", type="arrow", null_handling="special")
     else:
         raise SettingError(
             f"register_sql takes a connection of DuckDB or a session of Spark, not a {type(connection).__name__}."

@@ -50,7 +50,7 @@ def frame_of(data: Any, text: str, keep: Kept = ()) -> Frame:
     """
     if not isinstance(text, str):
         raise of_other_type("text", text, "the name of a column, which is a string")
-    columns = Columns.of(text, None, keep)
+    columns = Columns.from_names(text, None, keep)
     frame = _frame(data, columns)
     if frame.column is None and columns.keep:
         raise DataError(f"keep: these texts have no columns, so {listed(columns.keep)} cannot be kept.")
@@ -79,11 +79,11 @@ def _frame(data: Any, columns: Columns) -> Frame:
         place_of(given.columns, name)
         return column_values(given.get_column(name).to_native())
 
-    def back(parts: list[pa.Array]) -> Any:
+    def to_frame(parts: list[pa.Array]) -> Any:
         own[columns.text] = _like(text, parts)
         return made({name: own[name] for name in (given.columns[place] for place in stays)})
 
-    return Frame(_arrow(text, columns.text), back, column, dropped)
+    return Frame(_arrow(text, columns.text), to_frame, column, dropped)
 
 
 def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:

@@ -58,7 +58,7 @@ class SameVersions:
     driver: Mapping[str, str]
 
     @classmethod
-    def of(cls, function: Callable[[Any], Any]) -> SameVersions:
+    def for_function(cls, function: Callable[[Any], Any]) -> SameVersions:
         """Return the function with the versions of this process, the driver."""
         return cls(function, dict(versions()))
 

@@ -84,7 +84,7 @@ def privatize_frame(
     schema = df.schema
     spending = require_ledger(ledger, unit, corpus)
     units = () if spending is None else spending.columns
-    wanted = Columns.of(text, None, keep)
+    wanted = Columns.from_names(text, None, keep)
     stays, dropped = stays_of(schema.names, wanted)
     for name in (id, *units):
         place_of(schema.names, name)
@@ -183,7 +183,7 @@ def _accounts(
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            rows = account.rows(_documents(batch.rename_columns(names), account.column, id, units))
+            rows = account.spending(_documents(batch.rename_columns(names), account.column, id, units))
             yield pa.record_batch({"chunk": [packed([rows])]})
 
     return run

@@ -148,7 +148,7 @@ def _privatized(
             for unit in (unit for unit in spending.units if unit.column is not None):
                 texts_of(some.values[str(unit.column)], unit, some.rows, some.place)
         account = spending.accounting(release.account(text))
-        reserve_table(spending, account, map(account.rows, documents))
+        reserve_table(spending, account, map(account.spending, documents))
     if frame.dropped:
         warnings.warn(not_copied(listed(frame.dropped)), stacklevel=4)
     parts: list[pa.Array] = []

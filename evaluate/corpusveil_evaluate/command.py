@@ -60,7 +60,7 @@ def readers(
     import dataclasses
     import json
 
-    from corpusveil.mechanisms import make
+    from corpusveil.mechanisms import make_mechanism
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.storage import files
@@ -69,7 +69,7 @@ def readers(
     from corpusveil_evaluate.readers.ngrams.modelling import load_model
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
-    made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
+    made = make_mechanism(mechanism, load_space(space), **pairs("parameter", parameter or []))
     known = None if model is None else load_model(model)
     ladder = reader_ladder(made, epsilon, known, [] if texts is None else _texts_of(texts), policy=policy)
     print(ladder)
@@ -143,7 +143,7 @@ def risk(
 
     Example: corpusveil evaluate risk --space spaces/c4 --model models/c4 --text news.jsonl --output spaces/c4-risk
     """
-    from corpusveil.mechanisms import make
+    from corpusveil.mechanisms import make_mechanism
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.text.policy import TextPolicy
@@ -151,7 +151,7 @@ def risk(
     from corpusveil_evaluate.readers.risk_table import measured_space
 
     policy = TextPolicy(stop_words=stop_words)  # type: ignore[arg-type]
-    made = make(mechanism, load_space(space), **pairs("parameter", parameter or []))
+    made = make_mechanism(mechanism, load_space(space), **pairs("parameter", parameter or []))
     saved = measured_space(made, load_model(model), _texts_of(texts), policy).save(output)
     print(f"{output}: sha256 {saved.digest}")
 
@@ -234,13 +234,13 @@ def _audit_mechanism(
 ) -> bool:
     import json
 
-    from corpusveil.mechanisms import make
+    from corpusveil.mechanisms import make_mechanism
     from corpusveil.pipelines.fields import pairs
     from corpusveil.spaces import load_space
     from corpusveil.storage import files
     from corpusveil_evaluate.audits.guarantee_audit import audit
 
-    made = make(name, load_space(space), **pairs("parameter", parameters))
+    made = make_mechanism(name, load_space(space), **pairs("parameter", parameters))
     audited = audit(made, epsilon, claim=claim)
     print("\n".join(audited.lines()))
     if output is not None:

@@ -22,7 +22,7 @@ import orjson
 import pyarrow.parquet as pq
 
 import corpusveil as cv
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import Mechanism, make_mechanism
 from corpusveil.passages.encoder import mean_vectors
 from corpusveil.passages.store import content_digest
 from corpusveil.spaces.installed import ARCHIVE
@@ -112,7 +112,7 @@ def table(space: cv.Space, figures: Mapping[str, Figures]) -> RiskTable:
             ("news, speeches and how-to pages, which were not counted", [row[1:] for row in each.unlike],
              [] if stronger is None else [row[1:] for row in stronger.unlike]),
         )  # fmt: skip
-        law = make(mechanism, space)
+        law = make_mechanism(mechanism, space)
         for text, points, gains in texts:
             recovered.append(
                 Recovered(

@@ -41,7 +41,7 @@ import pyarrow.parquet as pq
 import zstandard
 
 from corpusveil.choices import Policy
-from corpusveil.mechanisms.registry import make
+from corpusveil.mechanisms.registry import make_mechanism
 from corpusveil.pipelines import artifacts
 from corpusveil.pipelines.settings import Settings
 from corpusveil.pipelines.watch import Watch
@@ -223,7 +223,9 @@ class Recipe:
         sample = read_sample((self.work / SAMPLE).read_bytes())
         write_figures(
             {
-                f"{name} {each}": measured(make(name, chosen), model, sample, TextPolicy(stop_words=each), EPSILONS)
+                f"{name} {each}": measured(
+                    make_mechanism(name, chosen), model, sample, TextPolicy(stop_words=each), EPSILONS
+                )
                 for name, each in MEASURED
             },
             output,

@@ -50,7 +50,7 @@ def fit(space: cv.Space) -> dict[str, list[str]]:
     for path in sorted(TEXTS.glob("*.txt")):
         refused: Counter[str] = Counter()
         texts = path.read_text("utf-8").splitlines()
-        lines += [(path.stem, line) for line in pieces.of(pa.array(texts, pa.large_string()), refused)]
+        lines += [(path.stem, line) for line in pieces.fit_pieces(pa.array(texts, pa.large_string()), refused)]
         print(f"{path.stem}: {len(texts)} lines; left out for {dict(refused)}")
     vectors = mean_vectors(space).encode(pa.array([line for _, line in lines], pa.large_string()))
     ids, products = ProductSearch(vectors).several(vectors, 8)

@@ -40,7 +40,7 @@ def test_each_kind_of_name_is_refused_by_what_replaces_it(tmp_path: Path, monkey
 
 def test_what_is_gone_is_not_there_and_its_replacement_is() -> None:
     """Of every row of the table, today and later."""
-    places = {setting.place for setting in declared(Settings)}
+    places = {setting.setting for setting in declared(Settings)}
     for name, instead in gone.GONE.items():
         setting, _, value = name.partition(" = ")
         command, dashes, option = name.partition(" --")

@@ -80,11 +80,11 @@ class TestTheTemplate:
         assert len(entries) <= 15
         assert all(re.fullmatch(r"\w+ = .{3,} # \S.*\.", line) and len(line) <= 125 for line in entries)
         assert {"corpus.input", "output.path", "key.path", "space.path", "budget.risk", "corpus.id",
-                "spans.find"} <= {one.place for one in ALL if one.start is not None}  # fmt: skip
+                "spans.find"} <= {one.setting for one in ALL if one.start is not None}  # fmt: skip
         settings = toml.read(str(file)).settings
         given = tomllib.loads(file.read_text())
         assert {f"{section}.{key}": value for section in given for key, value in given[section].items()} == {
-            one.place: one.start for one in ALL if one.start is not None
+            one.setting: one.start for one in ALL if one.start is not None
         }
         assert [flow.name for flow in FLOWS if flow.is_wanted(settings)] == ["privatize"]
         texts = {"id": range(3), "text": ["The river was cold and my sister works here."] * 3}
@@ -97,9 +97,9 @@ class TestTheTemplate:
 class TestTheCommands:
     def test_have_every_setting_but_those_of_files_alone(self) -> None:
         """A key that a file has and no command is forgotten in the table of flows."""
-        offered = {setting.place for command in commands() for setting in options_of(command).values()}
-        assert {setting.place for setting in ALL if setting.name != "schedule"} - offered == {
-            s.place for s in ALL if s.in_file
+        offered = {setting.setting for command in commands() for setting in options_of(command).values()}
+        assert {setting.setting for setting in ALL if setting.name != "schedule"} - offered == {
+            s.setting for s in ALL if s.in_file
         }
 
     def test_all_that_a_command_can_be_told_a_file_can_be_told(self) -> None:

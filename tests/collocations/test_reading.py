@@ -14,7 +14,7 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import ReadingOptions
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.collocations.tokenizers import units
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import load_space
 from corpusveil.spaces.build import build_space
@@ -41,7 +41,7 @@ class TestUnits:
         self, method: Any, text: str, ngrams: list[str], expected: list[str]
     ) -> None:
         rows = pa.table({"ngram": ngrams, "n": [ngram.count(" ") + 1 for ngram in ngrams], "score": [3.0, 4.0]})
-        table = Collocations.of(rows)
+        table = Collocations.from_table(rows)
         tokens = Tokenizer.of_words(table.words).tokenize([text])
         segments, _ = units(tokens, tokens.ids, table, method)
         data = tokens.data.tobytes().decode()
@@ -49,7 +49,7 @@ class TestUnits:
         last = first + segments.lengths[first] - 1
         assert [data[tokens.starts[a] : tokens.ends[b]] for a, b in zip(first, last, strict=True)] == expected
         assert segments.lengths.sum() == len(tokens)
-        assert table.digest != Collocations.of(rows, ReadingOptions("join")).digest
+        assert table.digest != Collocations.from_table(rows, ReadingOptions("join")).digest
 
 
 class TestHyphens:
@@ -85,14 +85,16 @@ class TestHyphens:
         space, collocations = load_space(f"{t}/space"), load_collocations(f"{t}/table")
         assert "long-term_plan" in space.vocabulary
         assert (space.hyphens, collocations.hyphens) == ("join", "join")
-        mechanism, key = make("ring-geometric", space), Key.for_tests()
+        mechanism, key = make_mechanism("ring-geometric", space), Key.for_tests()
         joined = TextPolicy(tokenizer="gst", hyphens="join", unknown_words="mask")
         release = Release(mechanism, Budget(epsilon=60.0), joined, key=key, collocations=collocations)
         assert privatize(["The long-term plan"], release, ids=["a"]) == ["the long-term plan"]
         said = "was read with hyphens join"
         with refused("wrong-setting", said):
             Release(mechanism, Budget(1.0), TextPolicy(), key=key)
-        other = make("ring-geometric", build_space(Vectors(["long-term_plan", "b"], np.eye(2, dtype=np.float32))))
+        other = make_mechanism(
+            "ring-geometric", build_space(Vectors(["long-term_plan", "b"], np.eye(2, dtype=np.float32)))
+        )
         with refused("wrong-setting", said):
             Release(other, Budget(1.0), TextPolicy(tokenizer="gst"), key=key, collocations=collocations)
         private = ["privatize", f"{t}/in.txt", "--space", f"{t}/space", "--mechanism", "ring-geometric"]

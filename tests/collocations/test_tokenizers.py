@@ -21,7 +21,7 @@ Table = dict[tuple[str, ...], float]
 def compiled(table: Table) -> Collocations:
     rows = {" ".join(words): score for words, score in table.items()}
     numbers = pa.array([len(words) for words in table], pa.int8())
-    return Collocations.of(pa.table({"ngram": list(rows), "n": numbers, "score": list(rows.values())}))
+    return Collocations.from_table(pa.table({"ngram": list(rows), "n": numbers, "score": list(rows.values())}))
 
 
 def units(texts: list[str], table: Table, method: Any) -> list[list[str]]:

@@ -32,7 +32,7 @@ def engine(request: pytest.FixtureRequest) -> Any:
 def test_other_versions_are_named(engine: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which package, which version there and here; no task is begun."""
     driver = {**versions(), "pyarrow": "0.1.2", "corpusveil": "9.9"}
-    monkeypatch.setattr(SameVersions, "of", classmethod(lambda cls, function: cls(function, driver)))
+    monkeypatch.setattr(SameVersions, "for_function", classmethod(lambda cls, function: cls(function, driver)))
     with refused("work-failed", "0.1.2", "for 9.9", "same environment"):
         engine.run(touch, [str(tmp_path / "a"), str(tmp_path / "b")])
     assert not list(tmp_path.iterdir())

@@ -33,7 +33,7 @@ class _Stage(Stage[_Made]):
     def name(self) -> str:
         return "s"
 
-    def make(self, task: Any) -> dict[str, Any]:
+    def do_task(self, task: Any) -> dict[str, Any]:
         raise NotImplementedError
 
 

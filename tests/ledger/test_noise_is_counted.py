@@ -29,8 +29,8 @@ FIRST, SECOND, *_ = WORDS_OF = words_of(18)
 JOINABLE = [*WORDS_OF, f"{FIRST}_{SECOND}", f"{SECOND}_{FIRST}"]
 SPACE, OTHER_SPACE = (small_space(words=JOINABLE, counts=range(first, first + 20)) for first in (0, 1))
 TEXT = f"{FIRST} {SECOND} 17 zzunknown {FIRST}"
-TABLE = Collocations.of(pa.table({"ngram": [f"{FIRST} {SECOND}"], "n": [2], "score": [3.0]}))
-OTHER_TABLE = Collocations.of(pa.table({"ngram": [f"{SECOND} {FIRST}"], "n": [2], "score": [3.0]}))
+TABLE = Collocations.from_table(pa.table({"ngram": [f"{FIRST} {SECOND}"], "n": [2], "score": [3.0]}))
+OTHER_TABLE = Collocations.from_table(pa.table({"ngram": [f"{SECOND} {FIRST}"], "n": [2], "score": [3.0]}))
 
 
 def no_spans(texts: list[str]) -> list[list[tuple[int, int, str]]]:
@@ -111,7 +111,7 @@ class Case:
         """Return what a ledger counts the document's noise by."""
         account = self.release.account(self.column)
         account = dataclasses.replace(account, namespace=self.corpus, secret=b"s" * 32)
-        table = account.rows(self.documents())
+        table = account.spending(self.documents())
         return table["noise"][0].as_py().bytes
 
 
@@ -196,7 +196,7 @@ def test_a_batch_in_which_no_document_has_a_text_spends_nothing() -> None:
     """Engines cut batches where they like; such a one has the unit's column all the same."""
     none = pa.array([None, None], pa.large_string())
     values = {"customer": pa.array([1, 2], pa.int32())}
-    account = Account(BASE.kernel(), {}, "", "text", (Unit.of("customer"),), secret=bytes(32))
-    assert account.rows(Documents(none, ["a", "b"], values=values, rows=range(2))).num_rows == 0
+    account = Account(BASE.kernel(), {}, "", "text", (Unit.parse("customer"),), secret=bytes(32))
+    assert account.spending(Documents(none, ["a", "b"], values=values, rows=range(2))).num_rows == 0
     some = Documents(pa.array([None, TEXT], pa.large_string()), ["a", "b"], values=values, rows=range(2))
-    assert account.rows(some).num_rows == 1
+    assert account.spending(some).num_rows == 1

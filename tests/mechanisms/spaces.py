@@ -82,7 +82,7 @@ class RowsContract(MechanismContract):
     @classmethod
     def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
         assert isinstance(mechanism, OnDistances)
-        return [int(weight) for weight in mechanism.rows(epsilon).several(np.array([word]))[0]]
+        return [int(weight) for weight in mechanism.exponential_rows(epsilon).several(np.array([word]))[0]]
 
     def test_distribution_is_the_closed_form(self, case: Case, epsilon: float) -> None:
         """P is proportional to exp(-(epsilon/2) d), but for the floor of 2^-44 that every word gets."""

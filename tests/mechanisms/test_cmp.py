@@ -77,7 +77,7 @@ def test_samples_in_the_plane_follow_the_exact_law(epsilon: float) -> None:
         assert fit_p_value(draw(Cmp(PLANE), word, 1.2 * epsilon, SAMPLES), law) < LEVEL
         sigma = (2 / epsilon) / math.sqrt(math.pi / 2)  # the mean length of a Gaussian in the plane is this sqrt(pi/2)
         noise = np.random.default_rng(1).normal(scale=sigma, size=(SAMPLES, 2))
-        assert fit_p_value(NearestSearch.of(PLANE.vectors).nearest(points[word] + noise), law) < LEVEL
+        assert fit_p_value(NearestSearch.from_vectors(PLANE.vectors).nearest(points[word] + noise), law) < LEVEL
 
 
 # What is printed

@@ -41,7 +41,10 @@ class TestSanText(RowsContract):
 def test_every_boundary_draw_falls_where_a_naive_search_puts_it(epsilon: float) -> None:
     """The block search changes nothing: w first, then all other words by id, in one or several chunks a block."""
     space = space_of(normal(75, 6) / 2)
-    for blocks in (VectorBlocks.of(space.vectors), VectorBlocks.of(space.vectors, table_bytes=75 * 16)):
+    for blocks in (
+        VectorBlocks.from_vectors(space.vectors),
+        VectorBlocks.from_vectors(space.vectors, table_bytes=75 * 16),
+    ):
         rows = ExponentialRows(blocks, epsilon / 2, math.inf)
         assert blocks.blocks == (3 if blocks.per_block == 1 else 2)
         for word in (0, 40, 74):
@@ -58,8 +61,8 @@ def test_rows_do_not_depend_on_the_order_in_which_they_are_built() -> None:
     """A row built alone, in a batch or later is the same row."""
     space = space_of(normal(200, 7))
     whole, single = (
-        ExponentialRows(VectorBlocks.of(space.vectors), 0.7, math.inf),
-        ExponentialRows(VectorBlocks.of(space.vectors), 0.7, math.inf),
+        ExponentialRows(VectorBlocks.from_vectors(space.vectors), 0.7, math.inf),
+        ExponentialRows(VectorBlocks.from_vectors(space.vectors), 0.7, math.inf),
     )
     whole.build(np.arange(200))
     for word in np.random.default_rng(0).permutation(200):

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
+from corpusveil.mechanisms.vickrey import VickreyCmp
 from tests.contracts.mechanism import Case, ContractWithoutLaw
 from tests.contracts.statistics import LEVEL, fit_p_value
 from tests.mechanisms.spaces import Floats, angles, draw, normal, space_of
@@ -25,7 +26,7 @@ class Contract(ContractWithoutLaw):
 
     @classmethod
     def cases(cls) -> list[Case]:
-        mechanism = make(cls.name, cls.space)
+        mechanism = make_mechanism(cls.name, cls.space)
         if not mechanism.private:
             return [Case("five dimensions", mechanism, None)]
         apart = np.array([mechanism.distances(word, 1.0) for word in range(20)])
@@ -68,11 +69,11 @@ def law_of(word: int, epsilon: float, t: float, *, excluding: bool = False, fine
 @pytest.mark.parametrize("t", [0.25, 1.0])
 def test_samples_in_the_plane_follow_the_law(t: float) -> None:
     """Two words at every noisy vector, the second at times. Controls: another t and another scale are rejected."""
-    mechanism = make("vickrey-cmp", PLANE, t=t)
+    mechanism = make_mechanism("vickrey-cmp", PLANE, t=t)
     for word in (0, 7):
         assert fit_p_value(draw(mechanism, word, EPSILON, 50_000), law_of(word, EPSILON, t)) > LEVEL
     law = law_of(0, EPSILON, t)
-    assert fit_p_value(draw(make("vickrey-cmp", PLANE, t=0.9 * t - 0.1), 0, EPSILON, 50_000), law) < LEVEL
+    assert fit_p_value(draw(make_mechanism("vickrey-cmp", PLANE, t=0.9 * t - 0.1), 0, EPSILON, 50_000), law) < LEVEL
     assert fit_p_value(draw(mechanism, 0, 1.25 * EPSILON, 50_000), law) < LEVEL
 
 
@@ -80,8 +81,8 @@ def test_samples_in_the_plane_follow_the_law(t: float) -> None:
 @pytest.mark.parametrize("t", [0.0, 1.0])
 def test_ends_of_t(name: str, t: float) -> None:
     """t = 0 is the mechanism without the second word, draw by draw; t = 1 never takes the nearest."""
-    base = draw(make(name.removeprefix("vickrey-"), PLANE), 2, EPSILON, 20_000)
-    found = draw(make(name, PLANE, t=t), 2, EPSILON, 20_000)
+    base = draw(make_mechanism(name.removeprefix("vickrey-"), PLANE), 2, EPSILON, 20_000)
+    found = draw(make_mechanism(name, PLANE, t=t), 2, EPSILON, 20_000)
     assert np.array_equal(found, base) if t == 0 else (found != base).all()
 
 
@@ -90,7 +91,8 @@ def test_chances_are_those_of_the_definition() -> None:
     space = space_of([[0], [3], [0]])
 
     def chance(point: float, near: list[int], t: float) -> float:
-        return float(make("vickrey-cmp", space, t=t).chances(np.array([[point]]), np.array([near], np.int32))[0])
+        mechanism = VickreyCmp(space, t=t)
+        return float(mechanism.chances(np.array([[point]]), np.array([near], np.int32))[0])
 
     assert chance(1.0, [0, 1], 0.5) == pytest.approx(2 / 3)
     assert chance(1.0, [0, 1], 0.75) == pytest.approx(0.25 * 2 / (0.75 + 0.25 * 2))

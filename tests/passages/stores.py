@@ -27,7 +27,7 @@ def small_store() -> Store:
     """Return a saved store of forty pieces; the folder goes with the machine's temporary files."""
     folder = Path(tempfile.mkdtemp(prefix="corpusveil-store-"))
     space, info = make_space(folder / "space"), {"licence": "CC0-1.0", **FIGURES}
-    return Store.of(pa.array(PIECES, pa.large_string()), space, info).save(folder / "store")
+    return Store.from_texts(pa.array(PIECES, pa.large_string()), space, info).save(folder / "store")
 
 
 def passage_release(per: Any = "document", epsilon: float = 6.0, **more: Any) -> cv.PassageRelease:

@@ -34,9 +34,9 @@ pytestmark = pytest.mark.xdist_group("spark")
 class TestPieces:
     def fit(self, space: cv.Space, text: str, words: tuple[int, int] | None = (4, 12), *, excluded: str = "") -> Any:
         why: Counter[str] = Counter()
-        return PublicPieces(space, words, tuple(excluded.split())).of(pa.array([text], pa.large_string()), why), [
-            name.partition(": ")[2] for name in why if not name.startswith("documents")
-        ]
+        return PublicPieces(space, words, tuple(excluded.split())).fit_pieces(
+            pa.array([text], pa.large_string()), why
+        ), [name.partition(": ")[2] for name in why if not name.startswith("documents")]
 
     def test_are_runs_of_sentences_that_reach_the_least_and_do_not_exceed_the_most(self, space: cv.Space) -> None:
         one, two, long = "It was cold.", "We went home early.", f"We saw {'a bird and ' * 6}a tree."
@@ -267,7 +267,7 @@ class TestEncoders:
         assert any("tiny/7" in line and "built-in" in line for line in release.guarantee().notes)
         assert not any("built-in" in line for line in passage_release().guarantee().notes)
         with refused("unsuitable-data", "tiny/7") as caught:
-            cv.Store.of(pa.array(["A good one.", "Bad one."], pa.large_string()), space, encoder="tiny")
+            cv.Store.from_texts(pa.array(["A good one.", "Bad one."], pa.large_string()), space, encoder="tiny")
         assert "Bad" not in str(caught.value)
         encoder_of.cache_clear()
         installed["tiny"] = self.Tiny  # the class: what a package names is often that
@@ -302,15 +302,17 @@ class TestEncoders:
             installed["tiny"] = types.SimpleNamespace(version="1", encode=encode)
             encoder_of.cache_clear()
             with refused(code, "tiny") as caught:
-                cv.Store.of(texts, space, encoder="tiny")
+                cv.Store.from_texts(texts, space, encoder="tiny")
             assert "anary" not in str(caught.value), str(caught.value)
         for scale in (1e-300, 1e300):  # whose squares are 0 or infinite
             installed["tiny"] = types.SimpleNamespace(version="1", encode=lambda _, scale=scale: [scale, scale])
             encoder_of.cache_clear()
-            assert cv.Store.of(texts, space, encoder="tiny").vectors.tolist() == [[90, 90]] * 2
+            assert cv.Store.from_texts(texts, space, encoder="tiny").vectors.tolist() == [[90, 90]] * 2
 
     def test_a_store_names_no_code(self, space: cv.Space, tmp_path: Path) -> None:
-        store = cv.Store.of(pa.array(["It was cold.", "We went home."], pa.large_string()), space).save(tmp_path / "s")
+        store = cv.Store.from_texts(pa.array(["It was cold.", "We went home."], pa.large_string()), space).save(
+            tmp_path / "s"
+        )
         description = tmp_path / "s" / "_artifact.json"
         for name in ("os:system", "../../x", "", "json"):
             description.write_text(description.read_text().replace(f'"{store.encoder.name}"', f'"{name}"'))

@@ -110,4 +110,4 @@ def test_what_is_no_mechanism_is_refused() -> None:
     with refused("wrong-setting", "cv.load_store"):
         PassageExchange("en")  # type: ignore[arg-type]
     with refused("unsuitable-data", "1 pieces"):
-        Store.of(pa.array(PIECES[:1], pa.large_string()), store.space)
+        Store.from_texts(pa.array(PIECES[:1], pa.large_string()), store.space)

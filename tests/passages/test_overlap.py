@@ -106,7 +106,7 @@ WITHOUT: dict[str, Sequence[str]] = {
 
 
 def store_of(texts: Sequence[str]) -> cv.Store:
-    return cv.Store.of(pa.array(texts, pa.large_string()), small_store().space)
+    return cv.Store.from_texts(pa.array(texts, pa.large_string()), small_store().space)
 
 
 def strings(texts: Sequence[str | None]) -> pa.Array:

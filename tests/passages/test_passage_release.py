@@ -215,7 +215,9 @@ class TestFiles:
     def test_a_store_has_its_space_and_works_with_it_wherever_that_is_saved(self, corpus: Path, tmp_path: Path) -> None:
         """No other address that is written in a store is followed; workers open both."""
         space = make_space(tmp_path / "here")
-        store = cv.Store.of(small_store().texts, space, {"licence": "CC0-1.0", **FIGURES}).save(tmp_path / "store")
+        store = cv.Store.from_texts(small_store().texts, space, {"licence": "CC0-1.0", **FIGURES}).save(
+            tmp_path / "store"
+        )
         shutil.move(tmp_path / "here", tmp_path / "there")
         call = ["privatize", corpus / "in", "--store", store.url, "--epsilon", 6, "--id", "id", "--test-key", *QUIET]
         written = Path(str(store.url)) / "_artifact.json"

@@ -78,9 +78,9 @@ def test_a_store_tells_of_nobody() -> None:
         "The old t\u00farnip was eaten by a goat.",
         "The old stupidturnip was eaten by a goat.",
     ):
-        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [], text
+        assert pieces.fit_pieces(pa.array([text], pa.large_string()), Counter()) == [], text
     for text in spared:
-        assert pieces.of(pa.array([text], pa.large_string()), Counter()) == [text], text
+        assert pieces.fit_pieces(pa.array([text], pa.large_string()), Counter()) == [text], text
 
 
 def test_a_store_is_saved_once_and_never_over_another(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_store_is_saved_once_and_never_over_another(tmp_path: Path) -> None:
     assert store.save(tmp_path / "store") == saved
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "store").rglob("*")} == before
     with refused("unusable-address", tmp_path / "store", "another artifact"):
-        Store.of(store.texts[:39], store.space).save(tmp_path / "store")
+        Store.from_texts(store.texts[:39], store.space).save(tmp_path / "store")
     described = tmp_path / "store" / ARTIFACT
     fields = json.loads(described.read_text())
     del fields["digest"]

@@ -70,26 +70,26 @@ def test_several_are_the_brute_force_nearest(
     vectors, points = CASES[name]
     k = min(k, len(vectors))
     points = points.astype(np.float64)
-    found = NearestSearch.of(vectors).several(points, k)
+    found = NearestSearch.from_vectors(vectors).several(points, k)
     assert found.shape == (len(points), k)
     assert np.array_equal(found, brute_force_order(vectors, points)[:, :k])
-    assert np.array_equal(found[:, 0], NearestSearch.of(vectors).nearest(points))
+    assert np.array_equal(found[:, 0], NearestSearch.from_vectors(vectors).nearest(points))
 
 
 def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the slack for rounding the search is wrong, and the cases above notice."""
     vectors, points = CASES["far from the origin, more nominees than kept"]
     expected = brute_force(vectors, points)
-    assert np.array_equal(NearestSearch.of(vectors).nearest(points), expected)
+    assert np.array_equal(NearestSearch.from_vectors(vectors).nearest(points), expected)
     monkeypatch.setattr(nearest_words, "error_bound", lambda _dimensions: 0.0)
-    assert (NearestSearch.of(vectors).nearest(points) != expected).mean() > 0.01
+    assert (NearestSearch.from_vectors(vectors).nearest(points) != expected).mean() > 0.01
 
 
 @pytest.mark.parametrize("factor", [0.0, 2.0**-64, 2.0**64])
 def test_norms_out_of_range_are_refused(factor: float) -> None:
     """Where squares would overflow or vanish in float32 the vectors are refused with a sentence."""
     with refused("unsuitable-data", "norm"):
-        NearestSearch.of(np.full((3, 2), factor, np.float32))
+        NearestSearch.from_vectors(np.full((3, 2), factor, np.float32))
 
 
 def test_slices_within_slices_end(monkeypatch: pytest.MonkeyPatch) -> None:

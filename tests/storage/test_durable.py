@@ -43,7 +43,7 @@ class Copy(Stage[Copied]):
     def fingerprint(self, task: PartTask) -> str:
         return str(files.size(files.join(self.source, str(task.part))))
 
-    def make(self, task: PartTask) -> dict[str, Any]:
+    def do_task(self, task: PartTask) -> dict[str, Any]:
         self.worked.append(task.part)
         data = files.read_bytes(files.join(self.source, str(task.part)))
         url = self.address("made", str(task.part))

@@ -16,7 +16,7 @@ import pytest
 
 from corpusveil.budget import Budget
 from corpusveil.jobs.local import Local
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import tasks
 from corpusveil.storage.inputs import InputShard, find_shards
@@ -106,7 +106,7 @@ def release() -> Release:
 
 
 def made() -> Release:
-    return Release(make("ring-geometric", small_space(40)), Budget(1.0), key=Key.for_tests())
+    return Release(make_mechanism("ring-geometric", small_space(40)), Budget(1.0), key=Key.for_tests())
 
 
 @pytest.fixture(scope="module")

@@ -124,7 +124,7 @@ for read in (
     lambda: parquet.read_table(path, ['id']),
     lambda: parquet.read_whole(path, 'no', lambda _: ['id', 'text']),
     lambda: list(formats.find('.parquet').batches(open(path, 'rb'), path, Columns('text', 'id'))),
-    lambda: formats.find('.parquet').rows(open(path, 'rb'), path),
+    lambda: formats.find('.parquet').count_rows(open(path, 'rb'), path),
     lambda: pq.ParquetFile(open(path, 'rb')).read(),
 ):
     before = process.num_threads()

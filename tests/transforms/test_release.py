@@ -17,7 +17,7 @@ import corpusveil as cv
 from corpusveil.budget import Budget
 from corpusveil.cli.options import Terminal
 from corpusveil.kernel.prepared import public_weights
-from corpusveil.mechanisms import make, names
+from corpusveil.mechanisms import make_mechanism, names
 from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.pipelines.privatize import announce
 from corpusveil.sampling.keys import Key
@@ -93,9 +93,9 @@ PLACE: Any = "spaces/glove"
         (lambda: release(collocations="s3://bucket/table"), ("wrong-setting", "collocations")),
         (lambda: release(duplicates="never"), ("wrong-setting", "duplicates = 'never'")),
         (lambda: release(policy=TextPolicy(tokenizer="gst")), ("wrong-setting", "tokenizer = 'gst'")),
-        (lambda: make("tem", PLACE), ("wrong-setting", "space", "cv.load_space", "str")),
+        (lambda: make_mechanism("tem", PLACE), ("wrong-setting", "space", "cv.load_space", "str")),
         (lambda: cv.mechanism("tem", SPACE, x=1), ("wrong-setting", "x: tem has no such parameter")),
-        (lambda: make(SPACE, PLACE), ("wrong-setting", "mechanism")),  # type: ignore[arg-type]
+        (lambda: make_mechanism(SPACE, PLACE), ("wrong-setting", "mechanism")),  # type: ignore[arg-type]
         (lambda: cv.build_space(PLACE), ("wrong-setting", "cv.read_vectors")),
         (lambda: cv.read_vectors(None), ("wrong-setting", "NoneType")),  # type: ignore[arg-type]
         (lambda: cv.Key(PLACE), ("wrong-setting", "Key", "str", "Key.load")),
@@ -115,7 +115,7 @@ def test_a_part_of_another_type_is_a_sentence(call: Any, refusal: Any) -> None:
 @pytest.mark.parametrize("name", names())
 def test_what_promises_nothing_is_released_by_who_accepts_that(name: str) -> None:
     """In Python as on the command line, and no mechanism that has a guarantee asks for it."""
-    mechanism = make(name, SPACE)
+    mechanism = make_mechanism(name, SPACE)
     if mechanism.private:
         assert not release(mechanism=mechanism).accept_no_guarantee
         return
@@ -129,8 +129,8 @@ def test_what_promises_nothing_is_released_by_who_accepts_that(name: str) -> Non
 RELEASES: list[dict[str, Any]] = [
     {"budget": Budget(5.0, "document")},
     {"policy": TextPolicy(contacts="keep", case="restore", layout="keep", stop_words="keep")},
-    {"mechanism": make("custext", SPACE)},
-    {"mechanism": make("custext-per-word", SPACE), "accept_no_guarantee": True},
+    {"mechanism": make_mechanism("custext", SPACE)},
+    {"mechanism": make_mechanism("custext-per-word", SPACE), "accept_no_guarantee": True},
     {"duplicates": "same-noise", "key": another_key()},
 ]
 
@@ -224,7 +224,7 @@ def test_each_promise_is_made_under_its_settings_and_under_no_other() -> None:
         {"policy": TextPolicy(tokenizer="gst")},
         *({"spans": policy} for policy in spans),
         *({"duplicates": value} for value in ("same-noise",)),
-        {"mechanism": make("vickrey-cmp-excluding", SPACE)},
+        {"mechanism": make_mechanism("vickrey-cmp-excluding", SPACE)},
     ]
     made = set()
     for changes in variants:

@@ -51,7 +51,7 @@ def table_of(pairs: dict[str, float]) -> pa.Table:
     return pa.table({"ngram": list(pairs), "n": numbers, "count": [9] * len(pairs), "score": list(pairs.values())})
 
 
-TABLE = Collocations.of(table_of(PAIRS))
+TABLE = Collocations.from_table(table_of(PAIRS))
 
 
 @pytest.mark.parametrize(
@@ -111,8 +111,8 @@ def test_the_table_is_part_of_the_release() -> None:
         policy = cv.TextPolicy(tokenizer=tokenizer)
         return Release(mechanism, cv.Budget(1.0), policy, key=KEY, collocations=table).digest
 
-    turned = Collocations.of(table_of(dict(reversed(PAIRS.items()))))
-    other = Collocations.of(table_of({**PAIRS, "i am": 1.0}))
+    turned = Collocations.from_table(table_of(dict(reversed(PAIRS.items()))))
+    other = Collocations.from_table(table_of({**PAIRS, "i am": 1.0}))
     assert digest(TABLE) == digest(turned) != digest(other)
     assert digest(TABLE) != digest(TABLE, "mst")
     for table, tokenizer in ((None, "gst"), (TABLE, "word")):
@@ -175,7 +175,7 @@ def test_a_sound_allocation_keeps_every_reading_and_no_smaller_one_would_do(
     monkeypatch: pytest.MonkeyPatch, mechanism: Mechanism, name: str
 ) -> None:
     """All 125 documents of three units against all others of one skeleton, over all 125 outputs."""
-    spy, table = Spy(monkeypatch, mechanism), Collocations.of(table_of({"new york": 9.0}))
+    spy, table = Spy(monkeypatch, mechanism), Collocations.from_table(table_of({"new york": 9.0}))
     release = cv.Release(mechanism, SOUND[name], GST, key=KEY, collocations=table)
 
     def epsilons(document: Sequence[int]) -> list[float]:

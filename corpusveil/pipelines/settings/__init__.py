@@ -93,7 +93,7 @@ class _OwnSettings(BaseModel):
             made.add(self.value("store.path"))
         changes: dict[str, dict[str, Any]] = {}
         for setting in declared(Settings):
-            address: Any = self.value(setting.place) if setting.named else None
+            address: Any = self.value(setting.setting) if setting.named else None
             if address not in made and is_name(address, folder):
                 changes.setdefault(setting.name, {})[setting.key] = SCHEME + address
         return self.changed(**changes)

@@ -67,7 +67,7 @@ def cut(text: str) -> str:
 
 def elsewhere(key: str) -> str:
     """Return the settings of this key in all sections as the end of a sentence, or nothing."""
-    places = [setting.place for setting in declared(Settings) if setting.key == key]
+    places = [setting.setting for setting in declared(Settings) if setting.key == key]
     places += [f"mechanism.{key}"] if key in parameters() else []
     return f"; did you mean {' or '.join(places)}?" if places else ""
 
@@ -111,7 +111,7 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
     if kind == "literal_error" and (refusal := gone_setting(place, value)):
         return caller.fault(place, refusal)
     if kind == "literal_error":
-        known = {setting.place: setting for setting in declared(Settings)}[place].values
+        known = {setting.setting: setting for setting in declared(Settings)}[place].values
         return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
     if kind == "missing":
         return caller.fault(place, "this key is missing")

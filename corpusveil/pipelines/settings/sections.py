@@ -224,7 +224,7 @@ class EngineSettings(Section):
     runner: str | None = key("The Beam runner. Default: FnApiRunner.", None, metavar="NAME")
     options: list[str] = key("An option of the Beam runner, such as --region=europe-west1. Repeatable.", [])
 
-    def make(self) -> Engine:
+    def engine(self) -> Engine:
         """Return the engine, ready to run. Raises UserError if it cannot."""
         from corpusveil.storage.engine import ENGINES
 

@@ -98,7 +98,7 @@ def located(settings: Settings, folder: str) -> Settings:
     settings = settings.with_names(folder)
     changes: dict[str, dict[str, Any]] = {}
     for setting in declared(Settings):
-        if setting.path and (value := settings.value(setting.place)):
+        if setting.path and (value := settings.value(setting.setting)):
             paths = [whole(path) for path in value] if isinstance(value, list) else whole(value)
             changes.setdefault(setting.name, {})[setting.key] = paths
     return settings.changed(**changes)
@@ -124,13 +124,13 @@ def value_of(value: Any) -> str:
 
 def template(kind: str) -> str:
     """Return a file of the keys that a person has to decide for a release by ``words`` or by ``passages``."""
-    starts = {setting.place: setting.start for setting in declared(Settings)}
+    starts = {setting.setting: setting.start for setting in declared(Settings)}
     if kind == "passages":
         starts = {place: start for place, start in starts.items() if place.startswith(("corpus.", "key.", "output."))}
         starts |= {"store.path": "en", "budget.epsilon": 10.0}
     lines, section = [f"#:schema ./{SCHEMA}", _FIRST], ""
     for setting in declared(Settings):
-        if (start := starts.get(setting.place)) is not None:
+        if (start := starts.get(setting.setting)) is not None:
             lines += [] if setting.name == section else [f"[{setting.name}]"]
             section, entry = setting.name, f"{setting.key} = {value_of(start)}"
             lines.append(f"{entry:<28} # {setting.help().partition('. ')[0].removesuffix('.')}.")

@@ -162,7 +162,7 @@ class Form(abc.ABC):
         """Return the types of columns that are written whole; only a form that ``seeks`` may read the file for it."""
         return [pa.large_string()] * len(columns.keep)
 
-    def rows(self, file: IO[bytes], name: str) -> int | None:
+    def count_rows(self, file: IO[bytes], name: str) -> int | None:
         """Return the number of rows that a file declares, None if only reading it shows them."""
         return None
 

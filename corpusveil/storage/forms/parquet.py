@@ -167,7 +167,7 @@ class Parquet(Form):
         _check(schema, columns, name)
         return [_plain_type(schema.field(column).type) for column in columns.keep]
 
-    def rows(self, file: IO[bytes], name: str) -> int:
+    def count_rows(self, file: IO[bytes], name: str) -> int:
         return int(_open(file, name).metadata.num_rows)
 
     def batches(

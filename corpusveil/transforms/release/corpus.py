@@ -289,7 +289,7 @@ class _Start:
         run_tasks(dataclasses.replace(job, is_finished=True), tasks, engine, waiting("checking finished files"))
         for task in tasks:
             if (record := job.records.read(f"shards/{task.record_name}", Shard)) is not None:
-                counts += Counts.of(record.counts, job.records.url)
+                counts += Counts.from_record(record.counts, job.records.url)
         content = read_manifest(job.writes.url)["content_sha256"]
         return dataclasses.replace(self._result(counts, content), finished_before=True)
 

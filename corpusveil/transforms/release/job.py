@@ -62,7 +62,7 @@ class ShardJob(Work[Shard]):
         """The private records."""
         return self.writes.private
 
-    def place(self) -> Records:
+    def work_folder(self) -> Records:
         return self.records
 
     def is_mine(self, record: Shard, task: ShardTask) -> bool:
@@ -100,7 +100,7 @@ class ShardJob(Work[Shard]):
             return self._join(task)
         began, counts = time.monotonic(), Counts()
         columns = self.reads.columns
-        left_out = None if self.drops is None else self.drops.rows(task.shard)
+        left_out = None if self.drops is None else self.drops.left_out_rows(task.shard)
         bad = BadRows()
         with (
             reading(task, columns, self.record_key, None if self.reads.on_bad_rows == "refuse" else bad) as shard,
@@ -170,7 +170,7 @@ class ShardJob(Work[Shard]):
                     f"{self.records.url}: a piece of shard {piece.shard} belongs to another run; run the same "
                     "command again."
                 )
-            counts += Counts.of(record.counts, self.records.url)
+            counts += Counts.from_record(record.counts, self.records.url)
             seconds += record.seconds
             sources.add(record.input.digest)
             bad += record.bad_places

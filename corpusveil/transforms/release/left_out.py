@@ -67,7 +67,7 @@ def without(
     error: CapError, accounting: AccountPass, tasks: Sequence[ShardTask], records: Records, drops: Drops | None
 ) -> Drops:
     """Return the rows to leave out: those of ``drops``, and all documents of the units above a cap."""
-    more = {task.shard: [np.zeros(0, "<i8")] if drops is None else [drops.rows(task.shard)] for task in tasks}
+    more = {task.shard: [np.zeros(0, "<i8")] if drops is None else [drops.left_out_rows(task.shard)] for task in tasks}
     for task, rows, _ in _rows(error, accounting, tasks):
         more[task.shard].append(rows)
     left_out = ((shard, np.unique(np.concatenate(parts))) for shard, parts in more.items())

@@ -109,12 +109,12 @@ def read_manifest(output: str) -> dict[str, Any]:
     """Return the manifest of a finished release. Raises UserError when it is damaged, or of a later version."""
     address = files.join(output, MANIFEST)
     data = files.read_bytes(address)
-    if (header := AnyVersion.of(data)) is not None and header.version > VERSION:
+    if (header := AnyVersion.parse(data)) is not None and header.version > VERSION:
         raise VersionError(
             f"{address}: this manifest has version {header.version}, and this corpusveil reads version {VERSION}; "
             "install a later corpusveil."
         )
-    if Manifest.of(data) is not None:
+    if Manifest.parse(data) is not None:
         with contextlib.suppress(ValueError):  # of a number of thousands of digits
             manifest: dict[str, Any] = json.loads(data)
             return manifest
@@ -161,7 +161,7 @@ def write_manifest(
             raise WorkError(
                 f"{records.url}: shard {task.shard} was not done by this release; run the same command again."
             )
-        counts = Counts.of(record.counts, records.url)
+        counts = Counts.from_record(record.counts, records.url)
         totals += counts
         seconds += record.seconds
         overall.update(record.output.sha256.encode() + b"\n")

@@ -150,7 +150,7 @@ def forecast(run: Run) -> Forecast:
                 refuse_failed(records)
             notes.append(noting.note_of(task))
             record = records.read(f"shards/{task.record_name}", Shard)
-            counts += Counts.of(record.counts, records.url) if record is not None else Counts()
+            counts += Counts.from_record(record.counts, records.url) if record is not None else Counts()
             written += files.size(job.writes.target(task)) or 0
             taken += task.size * share
         nats = pa.concat_tables([read_table(note, ["nats"]) for note in notes])["nats"].to_numpy()

@@ -160,7 +160,7 @@ class ContextAttacker:
         out = seen.copy()
         at = np.flatnonzero(seen >= 0)
         with self._reader.lock:
-            rows = self._candidates.rows(self.epsilon, seen[at])
+            rows = self._candidates.candidate_rows(self.epsilon, seen[at])
         out[at] = self._candidates.guesses(rows, weights)
         return out
 
@@ -183,7 +183,7 @@ class ContextAttacker:
         documents = np.searchsorted(document[runs], np.arange(ends.size + 1))
         guesses, content = np.empty((2, at.size), np.int32)
         with reader.lock:
-            rows = candidates.rows(self.epsilon, seen[at])
+            rows = candidates.candidate_rows(self.epsilon, seen[at])
             filled = int(rows.max()) + 1  # further rows have not been asked for
             words, emissions = candidates.words[:filled], candidates.emissions[:filled]
             search_runs(

@@ -57,7 +57,7 @@ class SanTextAsRun(SanText):
     paper: ClassVar[str] = f"SanText {_PAPER}"
     summary: ClassVar[str] = "SanText on the first three coordinates of vectors, as a study ran it"
 
-    def rows(self, epsilon: float) -> ExponentialRows:
+    def exponential_rows(self, epsilon: float) -> ExponentialRows:
         return rows_of(_first(self.space), check_epsilon(epsilon) / 2)
 
     def diameter(self) -> float:

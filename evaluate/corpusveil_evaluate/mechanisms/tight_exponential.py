@@ -187,7 +187,7 @@ class TightExponential(OnDistances):
     summary: ClassVar[str] = "exponential on vectors with solved weights: the full epsilon in the exponent"
     claim: ClassVar[str] = "exactly epsilon times the Euclidean distance"
 
-    def rows(self, epsilon: float) -> ExponentialRows:
+    def exponential_rows(self, epsilon: float) -> ExponentialRows:
         solution = solution_of(self.space, check_epsilon(epsilon))
         return rows_of(self.space, solution.s, factors=solution.factors)
 

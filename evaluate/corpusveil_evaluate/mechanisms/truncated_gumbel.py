@@ -193,7 +193,7 @@ class TruncatedGumbel(Refuted, OverVectors):
         out = np.empty(ids.size, dtype=np.int32)
         for count in np.unique(counts).tolist():
             for part in np.array_split(at := np.flatnonzero(counts == count), -(-at.size * count // (1 << 22))):
-                some = draws.of(part)
+                some = draws.for_tokens(part)
                 uniform = _uniform(some.lanes(NOISE, -(-count // 2))[:, :count])
                 noise = truncated(uniform, each[part, None], extent(self.space)[1])
                 if count <= members.shape[1]:

@@ -62,7 +62,7 @@ class Forms:
     rest: Float64
     known: dict[tuple[int, bool, bool], list[int]] = field(default_factory=dict)
 
-    def of(self, word: int, spaced: bool, capital: bool) -> list[int]:
+    def tokens_of(self, word: int, spaced: bool, capital: bool) -> list[int]:
         """Return the tokens of a word, after a blank or not, with a capital or not."""
         key = word, spaced, capital
         if key not in self.known:
@@ -72,7 +72,9 @@ class Forms:
 
     def most(self, place: Place) -> int:
         """Return the most tokens of a place, with those before it."""
-        forms = (self.of(word, place.spaced, capital) for word in place.words.tolist() for capital in (False, True))
+        forms = (
+            self.tokens_of(word, place.spaced, capital) for word in place.words.tolist() for capital in (False, True)
+        )
         return len(place.before) + max(map(len, forms))
 
 
@@ -81,7 +83,7 @@ def forms_of(model: CausalModel, space: Space, shares: bytes) -> Forms:
     """Prepare the words of a space with these public shares, float64 [V] as bytes."""
     prior = np.frombuffer(shares)
     forms = Forms(model, [" ".join(parts(word)) for word in space.vocabulary.words], np.zeros(len(space)))
-    first = np.array([forms.of(word, True, False)[0] for word in range(len(space))])
+    first = np.array([forms.tokens_of(word, True, False)[0] for word in range(len(space))])
     forms.rest[:] = np.log(prior / np.bincount(first, prior)[first])
     return forms
 
@@ -120,11 +122,11 @@ def _search(forms: Forms, texts: Sequence[Sequence[Place]], beam: int) -> list[l
         rows, picked, tokens, scores = [], [], [], []
         for text in np.unique(of).tolist():
             here, place = np.flatnonzero(of == text), texts[text][at]
-            firsts = np.array([[forms.of(word, place.spaced, capital)[0] for word in place.words.tolist()]
+            firsts = np.array([[forms.tokens_of(word, place.spaced, capital)[0] for word in place.words.tolist()]
                                for capital in (False, True)])  # fmt: skip
             cases = logits[here][:, firsts]
             said = np.logaddexp(cases[:, 0], cases[:, 1])
-            rest = np.array([len(forms.of(word, place.spaced, False)) > 1 for word in place.words.tolist()])
+            rest = np.array([len(forms.tokens_of(word, place.spaced, False)) > 1 for word in place.words.tolist()])
             guess = np.where(rest, forms.rest[place.words], 0.0)
             total = score[here][:, None] + NEURAL * (said + guess) + place.local
             best = np.argsort(-total, axis=None)[:beam]
@@ -132,7 +134,7 @@ def _search(forms: Forms, texts: Sequence[Sequence[Place]], beam: int) -> list[l
             last = at + 1 == len(texts[text])
             for row, word in zip(*np.unravel_index(best, total.shape), strict=True):
                 capital = bool(cases[row, 1, word] > cases[row, 0, word])
-                form = forms.of(int(place.words[word]), place.spaced, capital)
+                form = forms.tokens_of(int(place.words[word]), place.spaced, capital)
                 rows.append(here[row])
                 picked.append(word)
                 scores.append(score[here[row]] + NEURAL * said[row, word] + place.local[word])
@@ -195,7 +197,7 @@ def places_seen(
     forms: Forms, reader: Reader, model: LanguageModel, seen: Seen, released: Int32, law: Candidates, epsilon: float
 ) -> list[list[Place]]:
     """Return the places of every text with released words, int32 [S], as the trigrams see them."""
-    rows, size = law.rows(epsilon, released), reader.shares.size
+    rows, size = law.candidate_rows(epsilon, released), reader.shares.size
     some, unused, texts = room(law.count, WIDTH, size), np.empty(released.size, np.int32), []
     for first, last in itertools.pairwise(seen.documents.tolist()):
         search_runs(

@@ -113,7 +113,7 @@ def evaluate_release(
     elif release is not None:
         space, collocations = space or release.mechanism.space, collocations or release.collocations
     opened: dict[str, Any] = {"encoder": encoder, "vectors": vectors}
-    question = Question.of(space=space, store=store, collocations=collocations, **opened, **asked)
+    question = Question.from_arguments(space=space, store=store, collocations=collocations, **opened, **asked)
     in_files = [isinstance(given, (str, os.PathLike)) for given in (original, private)]
     if any(in_files) and not all(in_files):
         raise SettingError(

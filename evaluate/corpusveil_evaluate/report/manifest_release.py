@@ -11,7 +11,7 @@ import numpy as np
 from corpusveil.budget import Budget
 from corpusveil.choices import Duplicates
 from corpusveil.errors import ArtifactError, SettingError
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import Mechanism, make_mechanism
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import Store
 from corpusveil.recognizers.registry import kinds
@@ -34,7 +34,7 @@ def mechanism_of(manifest: Mapping[str, Any], space: Space) -> Mechanism:
     """Return the mechanism that a manifest names, on its space."""
     parameters = dict(manifest["configuration"]["mechanism"])
     try:
-        return make(parameters.pop("name"), space, **parameters)
+        return make_mechanism(parameters.pop("name"), space, **parameters)
     except (TypeError, ValueError):
         raise ArtifactError(DAMAGED) from None
 

@@ -41,7 +41,7 @@ class Question:
     vectors: Vectors | None = None
 
     @classmethod
-    def of(cls, **given: Any) -> Self:
+    def from_arguments(cls, **given: Any) -> Self:
         """Return a question from opened artifacts and keys of ``[evaluate]``. Raises UserError for a wrong one."""
         opened = {name: given.pop(name, None) for name in ("space", "store", "collocations", "encoder", "vectors")}
         if opened["space"] is None and opened["store"] is not None:

@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import Mechanism, make_mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -111,7 +111,7 @@ class AdversarialRobustness(Study):
         if cell.kind == "baseline":
             return original_scores(task, data.model, cell["seed"])
         space = space_of(data.space(), task)
-        mechanism = make(cell["mechanism"], space)
+        mechanism = make_mechanism(cell["mechanism"], space)
         epsilon = epsilon_of(mechanism, cell["at"])
         if cell.kind == "words":
             ids = drawn_words(len(space), grid.words)
@@ -127,7 +127,7 @@ class AdversarialRobustness(Study):
         substitutes = _substitutes(space, grid.substitutes, grid.closeness)
         noise = Noise(mechanism, epsilon, key_of(seed))
         trained = self._trained(cell, grid, data, space, train, noise, substitutes)
-        boxes = WordBoxes.of(vectors_of(space), substitutes)
+        boxes = WordBoxes.from_space(vectors_of(space), substitutes)
         return {
             "epsilon": epsilon, **measure(trained, test, noise, Genetic(grid.members, grid.generations), seed),
             "certified": certified(trained, boxes, test).mean(),
@@ -165,7 +165,7 @@ class AdversarialRobustness(Study):
             return trained
         with np.load(io.BytesIO(saved), allow_pickle=False) as arrays:
             parameters = dict(arrays)
-        return Trained.of(network_of(train, space, grid.width), parameters, vectors_of(space))
+        return Trained.from_network(network_of(train, space, grid.width), parameters, vectors_of(space))
 
     def account(self, results: Results, grid: RobustnessGrid, data: StudyData) -> Account:
         attacks, words = results.where("attack"), results.where("words")
@@ -221,7 +221,7 @@ def space_of(space: Space, task: LabelledTexts) -> Space:
 
 @functools.lru_cache(maxsize=4)
 def _substitutes(space: Space, count: int, closeness: float) -> Substitutes:
-    return Substitutes.of(space, count, closeness)
+    return Substitutes.from_space(space, count, closeness)
 
 
 def epsilon_of(mechanism: Mechanism, at: float) -> float:

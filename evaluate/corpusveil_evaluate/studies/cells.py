@@ -79,7 +79,7 @@ class CellStage(Stage[CellDone]):
         except WorkError as error:
             self.refuse(error, task)
 
-    def make(self, task: Cell) -> dict[str, Any]:
+    def do_task(self, task: Cell) -> dict[str, Any]:
         """Do one cell. A refusal by a mechanism or measure is also a result, shown with its sentence."""
         try:
             result: Mapping[str, Any] = self.made()(task)
@@ -164,7 +164,7 @@ class Results:
             value = one["result"].get(measure)
             if value is not None:
                 of_seed.setdefault(one["options"].get("seed", (number,)), []).append(float(value))
-        return SeedMean.of([float(np.mean(values)) for values in of_seed.values()]) if of_seed else None
+        return SeedMean.from_values([float(np.mean(values)) for values in of_seed.values()]) if of_seed else None
 
     def options(self, name: str) -> list[Any]:
         """Return the different values of an option, in the order of the cells."""
@@ -191,7 +191,7 @@ class SeedMean:
     count: int
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> SeedMean:
+    def from_values(cls, values: Sequence[float]) -> SeedMean:
         """Return the figure of some values."""
         deviation = float(np.std(values, ddof=1)) if len(values) > 1 else None
         return cls(float(np.mean(values)), deviation, len(values))
@@ -233,7 +233,7 @@ def run_cells(stage: CellStage, cells: Sequence[Cell], engine: Engine) -> Result
     try:
         run(stage, mixed, engine)
     except UserError:  # whatever a cell failed by, the others have figures
-        place = stage.place()
+        place = stage.work_folder()
         notes = (place.read(f"failed/{name}", Failed) for name in place.names("failed"))
         failed = tuple(note.sentence for note in notes if note is not None)
         if not failed:

@@ -93,14 +93,14 @@ class Series(BaseModel):
     slack: float = 0
     """The largest rise of this series that tells nothing."""
 
-    def of(self, results: Results, names: Mapping[str, Any]) -> Results:
+    def select(self, results: Results, names: Mapping[str, Any]) -> Results:
         options = {name: _named(value, names) for name, value in (self.model_extra or {}).items()}
         return results.where(self.cells, **options)
 
     def point(self, results: Results, names: Mapping[str, Any], axis: str = "", place: Value = None) -> Point | None:
         """Return the figure at a place; cells without the axis count at every place."""
-        of = self.of(results, names)
-        at = of if place is None or not of.options(axis) else of.where(**{axis: place})  # type: ignore[arg-type]
+        chosen = self.select(results, names)
+        at = chosen if place is None or not chosen.options(axis) else chosen.where(**{axis: place})  # type: ignore[arg-type]
         if (figure := at.figure(_named(self.measure, names))) is None:
             return None
         deviation = (figure.deviation if at.options("seed") else None) or 0.0
@@ -154,14 +154,14 @@ def compare(claims: Iterable[Claim], results: Results, texts: float, names: Mapp
         fixed = {name: of for name, of in (claim.series[0].model_extra or {}).items() if "{" not in str(of)}
         for value in results.where(claim.series[0].cells, **fixed).options(claim.per) if claim.per else ("",):
             of_one = {**names, claim.per: value}
-            cells = [series.of(results, of_one) for series in claim.series]
+            cells = [series.select(results, of_one) for series in claim.series]
             if claim.kind == "order" or all(len(some) for some in cells):
                 yield from _compared(claim, results, texts, of_one)
 
 
 def _compared(claim: Claim, results: Results, texts: float, names: Mapping[str, Any]) -> Iterator[Check]:
     quoted = {None if place == "mean" else float(place): values for place, values in claim.paper.items()}
-    axis = [place for series in claim.series for place in series.of(results, names).options(claim.axis)]
+    axis = [place for series in claim.series for place in series.select(results, names).options(claim.axis)]
     places = _places(claim, axis, quoted)
     if len(places) < (2 if claim.kind in ("rises", "falls", "steady") else 1):
         return

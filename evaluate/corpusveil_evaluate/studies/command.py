@@ -88,7 +88,7 @@ def study(
     if output is None:
         raise SettingError("--output is missing; name a folder for cells, tables and page.")
     sources = Sources(data, tuple(vectors or ()), tuple(corpus or ()), text, encoder, model, collection, queries, qrels)
-    made = EngineSettings(name=engine, workers=workers, master=master).make()
+    made = EngineSettings(name=engine, workers=workers, master=master).engine()
     with lease_of(output, sources):
         one = prepare_study(chosen, grid, sources, output, made)
         account, page = run_study(one, made)

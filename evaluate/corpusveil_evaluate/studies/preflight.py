@@ -29,7 +29,7 @@ SETS = ("tasks", "attacks", "searched")
 def absolute(sources: Sources) -> Sources:
     """Return sources with absolute paths: the same folder is the same study, and workers have other working folders."""
 
-    def of(path: str | None) -> str | None:
+    def absolute_path(path: str | None) -> str | None:
         return None if path is None else files.absolute(path)
 
     def folder(name: str) -> str:
@@ -37,13 +37,13 @@ def absolute(sources: Sources) -> Sources:
 
     return dataclasses.replace(
         sources,
-        data=of(sources.data),
+        data=absolute_path(sources.data),
         vectors=tuple(files.absolute(url) for url in sources.vectors),
         corpus=tuple(files.absolute(shard) for shard in sources.corpus),
         encoder=None if sources.encoder is None else folder(sources.encoder),
-        collection=of(sources.collection),
-        queries=of(sources.queries),
-        qrels=of(sources.qrels),
+        collection=absolute_path(sources.collection),
+        queries=absolute_path(sources.queries),
+        qrels=absolute_path(sources.qrels),
     )
 
 

@@ -21,7 +21,7 @@ from corpusveil.budget import Budget
 from corpusveil.collocations.artifact import read_artifact
 from corpusveil.collocations.collocation_table import Collocations, load_collocations
 from corpusveil.errors import DataError, MissingError, SettingError
-from corpusveil.mechanisms import Mechanism, make
+from corpusveil.mechanisms import Mechanism, make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.build import in_common
@@ -255,7 +255,7 @@ class StudyData:
 
     def mechanism(self, name: str, space: str = ONE_LIST, **parameters: Any) -> Mechanism:
         """Return a mechanism over a prepared space."""
-        return make(name, self.space(space), **parameters)
+        return make_mechanism(name, self.space(space), **parameters)
 
     def digest(self) -> str:
         """Return the fields that distinguish these data: sources, and all prepared artifacts."""

@@ -108,7 +108,7 @@ class LabelledTexts:
         """Return other labels of the same texts, such as a sensitive attribute."""
         return replace(self, labels=labels, graded=False)
 
-    def rows(self, part: str) -> npt.NDArray[np.int64]:
+    def part_rows(self, part: str) -> npt.NDArray[np.int64]:
         """Return the numbers of the rows of one part of the split; int64."""
         return np.array([n for n, value in enumerate(self.split or ()) if value == part], dtype=np.int64)
 
@@ -122,9 +122,9 @@ class LabelledTexts:
         if self.split is None:
             parts = split_rows(len(self), seed, shares)
             return parts[0], parts[-1]
-        train, test = self.rows(TRAIN), self.rows(TEST)
+        train, test = self.part_rows(TRAIN), self.part_rows(TEST)
         if {self.labels[row] for row in test.tolist()} <= HIDDEN:
-            test = self.rows(DEV)
+            test = self.part_rows(DEV)
         if not train.size or not test.size:
             raise DataError(f"{self.name}: the split has no {'test' if train.size else 'train'} rows; both are needed.")
         return train, test

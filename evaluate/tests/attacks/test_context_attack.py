@@ -8,7 +8,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.errors import DataError, SettingError
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
@@ -53,7 +53,7 @@ def sentences(count: int, length: int, seed: int = 5) -> list[npt.NDArray[np.int
 @pytest.mark.parametrize("name", ["ring-geometric", "cmp"])
 def test_the_attacker_reads_what_denoise_writes(space: Space, model: LanguageModel, name: str) -> None:
     """Same law, model and search: word by word the text of the denoised release, also without an exact law."""
-    mechanism, search = make(name, space), Search()
+    mechanism, search = make_mechanism(name, space), Search()
     originals = sentences(40, 9)
     seen = released_words(mechanism, 1.0, originals, Key.for_tests())
     texts = [" ".join(space.word(int(word)) for word in one) for one in seen]
@@ -65,7 +65,7 @@ def test_the_attacker_reads_what_denoise_writes(space: Space, model: LanguageMod
 
 def test_an_informative_model_gives_words_back(space: Space, model: LanguageModel) -> None:
     """Shares by hand, and a gain far beyond its error."""
-    mechanism = make("santext", space)
+    mechanism = make_mechanism("santext", space)
     originals = sentences(150, 8)
     seen = released_words(mechanism, 2.0, originals, Key.for_tests())
     attacker = ContextAttacker(mechanism, 2.0, model)
@@ -81,7 +81,10 @@ def test_an_informative_model_gives_words_back(space: Space, model: LanguageMode
 
 def test_an_attacker_with_some_originals_knows_how_frequent_words_are_there(space: Space, model: LanguageModel) -> None:
     """Of text whose words are frequent elsewhere than in public text; without originals, or of any kind, no less."""
-    mechanism, swapped = make("ring-geometric", space), [(one + SIZE // 2) % SIZE for one in sentences(150, 8)]
+    mechanism, swapped = (
+        make_mechanism("ring-geometric", space),
+        [(one + SIZE // 2) % SIZE for one in sentences(150, 8)],
+    )
     seen = released_words(mechanism, 0.2, swapped, Key.for_tests())
     found = [
         ContextAttacker(mechanism, 0.2, model, known=known).attack(swapped[75:], seen[75:])
@@ -101,7 +104,7 @@ def test_words_that_nothing_is_known_about_cut_the_context(
 ) -> None:
     """An id of -1 stays; what stands on its two sides is no context of each other. A long run is cut."""
     monkeypatch.setattr(word_attacks, "MEMORY", 0.0)
-    mechanism = make("ring-geometric", space)
+    mechanism = make_mechanism("ring-geometric", space)
     attacker = ContextAttacker(mechanism, 0.5, model)
     one, two, three = sentences(3, 6)
     (joined, first, second) = attacker.guesses([np.concatenate([one, [-1], two]), one, two])
@@ -114,7 +117,7 @@ def test_words_that_nothing_is_known_about_cut_the_context(
 
 
 def test_what_can_not_be_attacked_is_said(space: Space, model: LanguageModel) -> None:
-    attacker = ContextAttacker(make("santext", space), 1.0, model)
+    attacker = ContextAttacker(make_mechanism("santext", space), 1.0, model)
     with pytest.raises(SettingError):
         attacker.attack([np.array([1])], [np.array([1, 2])])
     with pytest.raises(DataError):
@@ -122,4 +125,4 @@ def test_what_can_not_be_attacked_is_said(space: Space, model: LanguageModel) ->
     with pytest.raises(SettingError):
         attacker.guesses([np.array([99])])
     with pytest.raises(SettingError):
-        ContextAttacker(make("santext", space), -1.0, model)
+        ContextAttacker(make_mechanism("santext", space), -1.0, model)

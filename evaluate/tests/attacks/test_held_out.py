@@ -36,7 +36,7 @@ def texts(number: int) -> list[str]:
 def store() -> cv.Store:
     """Return six thousand pieces, as many as the store en has, so that at ten nats some are not among the nearest."""
     rng = np.random.default_rng(7)
-    return cv.Store.of(
+    return cv.Store.from_texts(
         pa.array([f"{' '.join(rng.choice(WORDS[:80], 5))}." for _ in range(6000)], pa.large_string()),
         small_store().space,
     )
@@ -128,4 +128,4 @@ def test_the_command_reads_the_release_from_its_manifest(space: cv.Space, tmp_pa
     cv.privatize_corpus(tmp_path / "in.jsonl", tmp_path / "out", made)
     call = ["evaluate", "audit", tmp_path / "in.jsonl", tmp_path / "out", "--held-out", "other", "--store"]
     assert succeeds(*call, small_store().url).out.count("not refuted") == 2
-    assert command(*call, cv.Store.of(small_store().texts.slice(1), space).save(tmp_path / "s").url).status == 2
+    assert command(*call, cv.Store.from_texts(small_store().texts.slice(1), space).save(tmp_path / "s").url).status == 2

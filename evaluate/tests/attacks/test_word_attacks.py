@@ -9,7 +9,7 @@ from collections import Counter
 import pytest
 
 from corpusveil.collocations.public_texts import public_texts
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -52,7 +52,10 @@ def test_a_reader_of_half_of_the_originals_is_not_one_of_public_text(
     monkeypatch.setattr(word_attacks, "ATTACKED", 2000)
     own, other = KneserNey.of_texts(texts[:150]), KneserNey.of_texts(texts[150:])
     given = {"epsilon_given": True, "model_public": False, "public": other.model}
-    found = {each.name: each for each in attack_words(make("ring-geometric", space), 0.5, texts[:150], own, **given)}  # type: ignore[arg-type]
+    found = {
+        each.name: each
+        for each in attack_words(make_mechanism("ring-geometric", space), 0.5, texts[:150], own, **given)
+    }  # type: ignore[arg-type]
     public, half = (found[f"content words guessed {how}"] for how in ("from context", "with half of the originals"))
     assert public.value < half.value - 0.05
     first = Findings("release", None, None, (), (), tuple(found.values())).lines()[:2]
@@ -71,7 +74,9 @@ def test_no_printed_attack_is_below_a_simpler_one(
 ) -> None:
     """Not guessing at all <= one by one <= from context, on every page, and what is promised of them likewise."""
     monkeypatch.setattr(word_attacks, "ATTACKED", 400)
-    found = [*attack_words(make(name, space), epsilon, texts, language, epsilon_given=True, model_public=True)]
+    found = [
+        *attack_words(make_mechanism(name, space), epsilon, texts, language, epsilon_given=True, model_public=True)
+    ]
     for chain in (CHAIN, [f"content {name}" for name in CHAIN[1:]]):
         shares = [one.value for wanted in chain for one in found if one.name == wanted]
         assert len(shares) == len(chain)
@@ -82,4 +87,4 @@ def test_no_printed_attack_is_below_a_simpler_one(
     (risk,) = [one for one in found if one.name == "words guessed, Bayes-optimal"]
     assert risk.floor is not None
     assert risk.value >= risk.floor
-    assert risk.value == word_risk(make(name, space), epsilon, prior_by(language, space)).share
+    assert risk.value == word_risk(make_mechanism(name, space), epsilon, prior_by(language, space)).share

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pytest
 
 import corpusveil as cv
-from corpusveil.mechanisms import Guarantee, Mechanism, find, make, names
+from corpusveil.mechanisms import Guarantee, Mechanism, find, make_mechanism, names
 from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.mahalanobis import Mahalanobis
 from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
@@ -112,7 +112,7 @@ class TestNothingSoundIsRefuted:
     ])  # fmt: skip
     def test_ours(self, name: str) -> None:
         """Each mechanism with a guarantee, that and where it is true its claim; exact ones reach a part of it."""
-        told = found(make(name, CLUSTERS))
+        told = found(make_mechanism(name, CLUSTERS))
         assert not told.refuted, told.reasons
         assert told.words == 23
         assert told.checked == "guarantee"
@@ -123,7 +123,7 @@ class TestNothingSoundIsRefuted:
     def test_a_hundred_sampled_audits(self) -> None:
         """At level 1e-3 none of a hundred audits of a sound mechanism refutes it (chance of one: 10 % at most)."""
         space = space_of(normal(8, 2), 0)
-        mechanism = make("cmp", space)
+        mechanism = make_mechanism("cmp", space)
         refuted = [audit(mechanism, 1.0, draws=2000, pairs=4, level=1e-3).refuted for _ in range(100)]
         assert sum(refuted) <= 2  # three of them: less than 2e-4
 
@@ -143,7 +143,7 @@ class TestDefects:
             assert "exceeds epsilon times the distance" in told.reasons[0]
 
     def test_vickrey_without_the_input(self) -> None:
-        told = found(make("vickrey-cmp-excluding", space_of(normal(8, 2), 0)))
+        told = found(make_mechanism("vickrey-cmp-excluding", space_of(normal(8, 2), 0)))
         assert (told.refuted, told.kind, told.checked) == (True, "sampled", "claim")
 
     def test_swallowed_branch(self) -> None:
@@ -203,7 +203,7 @@ class TestDefects:
 class TestClaims:
     def test_of_custext_is_refuted_and_its_guarantee_is_not(self) -> None:
         """Published is epsilon-LDP for any two words; between groups nothing but the smoothing holds."""
-        mechanism = make("custext", CLUSTERS, K=4)
+        mechanism = make_mechanism("custext", CLUSTERS, K=4)
         assert found(mechanism, claim=True).refuted
         assert not found(mechanism).refuted
 
@@ -247,7 +247,7 @@ class TestTheCommand:
 
 def test_draws_come_from_the_key_that_is_given() -> None:
     """Two audits with one key see the same; the key of a release is never used by itself."""
-    mechanism = make("cmp", space_of(normal(8, 2), 0))
+    mechanism = make_mechanism("cmp", space_of(normal(8, 2), 0))
     first, second = (found(mechanism, draws=5000, pairs=2) for _ in range(2))
     assert first.realised == second.realised
     other = audit(mechanism, EPSILON, key=another_key(), draws=5000, pairs=2)

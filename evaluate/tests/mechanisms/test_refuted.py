@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import DataError
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil_evaluate.mechanisms.as_run import SanTextAsRun, SynTfAsRun, TruncatedGumbelAsRun
 from corpusveil_evaluate.mechanisms.custext_per_word import CusTextPerWord
 from corpusveil_evaluate.mechanisms.nearest_sets import nearest_sets
@@ -124,7 +124,7 @@ class TestVickreyMahalanobisExcluding(Contract):
 @pytest.mark.parametrize("name", EVERY)
 def test_excluding_never_returns_the_input(name: str) -> None:
     """And chooses from the two nearest of all others; it is said that nothing holds."""
-    mechanism = make(f"{name}-excluding", PLANE)
+    mechanism = make_mechanism(f"{name}-excluding", PLANE)
     assert not mechanism.private
     assert mechanism.retention(EPSILON) == 0
     for word in range(8):
@@ -136,7 +136,7 @@ def test_excluding_never_returns_the_input(name: str) -> None:
 
 def test_exclusion_needs_three_words() -> None:
     with pytest.raises(DataError):
-        draw(make("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)
+        draw(make_mechanism("vickrey-cmp-excluding", space_of([[0], [1]])), 0, 1.0, 10)
 
 
 # As a study's code runs them
@@ -184,6 +184,6 @@ def test_what_a_study_ran_hardly_depends_on_epsilon_and_may_return_the_input() -
     with pytest.raises(DataError, match="no positive b"):
         gumbel.retention(0.99 * floor_of(60, extent(space)[0]))
     assert SynTfAsRun(space, K=5).retention(1e6) == pytest.approx(0.2)
-    vickrey = make("vickrey-cmp-as-run", space)
+    vickrey = make_mechanism("vickrey-cmp-as-run", space)
     assert (draw(vickrey, 3, 1e6, 1_000) == 3).sum() == 0
     assert 0 < (draw(vickrey, 3, 16.0, 5_000) == 3).mean() < 0.3

@@ -84,7 +84,7 @@ def test_where_weights_are_negative_it_is_calibrated() -> None:
     space = space_of(normal(33, 5) / 4)
     apart = distances(space)
     assert np.linalg.solve(np.exp(-apart), np.ones(33)).min() < 0
-    assert solve(VectorBlocks.of(space.vectors), 1.0) is None
+    assert solve(VectorBlocks.from_vectors(space.vectors), 1.0) is None
     mechanism = TightExponential(space)
     found = solution_of(space, 1.0)
     assert found.factors is None
@@ -104,5 +104,5 @@ def test_the_full_epsilon_without_weights_is_refuted() -> None:
     rows = rows_of(space, 1.0)
     law = rows.several(np.arange(65)).astype(float) / TOTAL
     assert excess(law, distances(space), 1.0) > 0.01
-    assert realised(VectorBlocks.of(space.vectors), 1.0) > 1.01
-    assert calibrate(VectorBlocks.of(space.vectors), 1.0).s < 1
+    assert realised(VectorBlocks.from_vectors(space.vectors), 1.0) > 1.01
+    assert calibrate(VectorBlocks.from_vectors(space.vectors), 1.0).s < 1

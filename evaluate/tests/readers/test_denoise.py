@@ -213,7 +213,9 @@ def test_the_epsilon_of_a_word_is_what_a_reader_computes(
 def test_units_of_collocations_are_found_again(model: LanguageModel, tmp_path: Path, tokenizer: Any) -> None:
     """By the public table, in the release's own text: nothing else has to be carried."""
     ngrams = ["aa ab", "ac ad", "ae af ag"]
-    table = Collocations.of(pa.table({"ngram": ngrams, "n": pa.array([2, 2, 3], pa.int8()), "score": [5.0, 4.0, 3.0]}))
+    table = Collocations.from_table(
+        pa.table({"ngram": ngrams, "n": pa.array([2, 2, 3], pa.int8()), "score": [5.0, 4.0, 3.0]})
+    )
     space = space_of([*VOCABULARY[:15], "aa_ab", "ac_ad", "ae_af_ag"])
     policy = {"tokenizer": tokenizer, "numbers": "keep"}
     release = release_of(space, tmp_path, corpus(100, 6, 15), collocations=table, **policy)

@@ -75,7 +75,7 @@ def searched(
     count, changes = options.get("candidates", len(space)), options.get("changes", ALL)
     found = Candidates(mechanism, shares, count)
     given = np.array(released, np.int32)
-    rows = found.rows(epsilon, given)
+    rows = found.candidate_rows(epsilon, given)
     out, weights = np.empty_like(given), options.get("weights", ALL)
     weighed = np.empty_like(given)
     search_runs(
@@ -166,13 +166,13 @@ def test_candidates_hold_the_released_word_and_the_likeliest_of_all(model: Langu
     law = mechanism.distributions(np.arange(len(space)), 0.1)
     for cut in (0.0, 0.9):
         found = Candidates(mechanism, shares, 3, cut)
-        rows = found.rows(0.1, np.arange(len(space), dtype=np.int32))
+        rows = found.candidate_rows(0.1, np.arange(len(space), dtype=np.int32))
         for word, row in enumerate(rows.tolist()):
             here = found.words[row][found.words[row] >= 0]
             assert word in here
             assert here[0] == (shares * law[:, word]).argmax()
             assert found.emissions[row, : here.size] == pytest.approx(law[here, word])
-    again = found.rows(0.1, np.array([3], np.int32))
+    again = found.candidate_rows(0.1, np.array([3], np.int32))
     assert again[0] == rows[3]
 
 
@@ -184,7 +184,7 @@ def test_words_in_the_clear_are_context_and_stay(model: LanguageModel) -> None:
     changed = 0
     for seen, beside in itertools.product(range(SIZE), repeat=2):
         released = np.array([beside, seen], np.int32)
-        rows = found.rows(0.5, released)
+        rows = found.candidate_rows(0.5, released)
         outs = []
         for known in (-1, rows[0]):
             out = np.empty_like(released)

@@ -116,7 +116,7 @@ def test_a_wide_beam_finds_what_trying_every_text_finds(
                     score += NEURAL * plain(model, ids)[token]
                     ids.append(token)
                 said = plain(model, ids)
-                cases = [forms.of(int(place.words[c]), place.spaced, capital) for capital in (False, True)]
+                cases = [forms.tokens_of(int(place.words[c]), place.spaced, capital) for capital in (False, True)]
                 score += place.local[c] + NEURAL * np.logaddexp(*(said[form[0]] for form in cases))
                 form = max(cases, key=lambda form: said[form[0]])
                 for at, token in enumerate(form):

@@ -100,12 +100,12 @@ class TestFigures:
     def found(cls, source: Path, private: Path, space: Space) -> Findings:
         matched = match([str(source)], [str(private)], columns=("topic", "trait"))
         manifest = manifest_of(private)
-        question = Question.of(label="topic", attribute="trait", seeds=3, space=space)
+        question = Question.from_arguments(label="topic", attribute="trait", seeds=3, space=space)
         return evaluate_release(matched, manifest, question)
 
     def test_at_unchanged_text_everybody_is_at_the_baseline(self, source: Path) -> None:
         matched = match([str(source)], [str(source)], columns=("topic", "trait"))
-        found = evaluate_release(matched, None, Question.of(label="topic", attribute="trait", seeds=3))
+        found = evaluate_release(matched, None, Question.from_arguments(label="topic", attribute="trait", seeds=3))
         assert found.at("words unchanged").value == 1
         assert found.at("rarest words that survive (LOW)").value == 1
         assert found.at("shared words (Jaccard)").value == 1
@@ -129,7 +129,7 @@ class TestFigures:
         """Outputs that do not depend on the input: attackers and classifiers know nothing."""
         write_shard(tmp_path / "x.jsonl", texts(DOCUMENTS, 99))
         matched = match([str(source)], [str(tmp_path)], columns=("topic", "trait"))
-        found = evaluate_release(matched, None, Question.of(label="topic", attribute="trait", seeds=5))
+        found = evaluate_release(matched, None, Question.from_arguments(label="topic", attribute="trait", seeds=5))
         for name in ("accuracy, private to private", "attribute, static", "attribute, adaptive"):
             assert abs(found.at(name).value - 0.5) < 0.2, name
 
@@ -145,7 +145,9 @@ class TestFigures:
             evaluate_release(Matched(["", "!"], ["", "!"], 2), None, Question())
         other = make_space(tmp_path / "space", seed=5)
         with pytest.raises(SettingError):
-            evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(space=other))
+            evaluate_release(
+                match([str(source)], [str(private)]), manifest_of(private), Question.from_arguments(space=other)
+            )
 
 
 class TestTheReport:
@@ -256,13 +258,15 @@ class TestPassages:
         store = small_store()
         release = passage_release(epsilon=8.0)
         privates = cv.privatize(self.ORIGINALS, release, ids=range(60))
-        other = Store.of(store.texts.slice(0, 9), store.space)
+        other = Store.from_texts(store.texts.slice(0, 9), store.space)
         with refused("wrong-setting", "store"):
             evaluate_texts(self.ORIGINALS, privates, release, store=other)
         with refused("wrong-setting", "originals"):
             evaluate_texts(self.ORIGINALS, self.ORIGINALS[::-1], release)
         with refused("wrong-setting", "store"):
-            evaluate_release(match([str(source)], [str(private)]), manifest_of(private), Question.of(store=store))
+            evaluate_release(
+                match([str(source)], [str(private)]), manifest_of(private), Question.from_arguments(store=store)
+            )
 
     def test_what_comes_back_is_counted_wherever_it_stands(self) -> None:
         originals, privates = ["the red car", "no car here", "Red red tape"], ["a car, red as the RED", "here", "red"]

@@ -116,7 +116,7 @@ def test_what_is_promised_of_unchanged_words_is_seen(
     promised = re.search(r"Expected share of known words .*: ([\d.]+)%", capsys.readouterr().out)
     assert promised is not None
     found = evaluate_release(
-        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), Question.of(seeds=2, space=space)
+        match([str(tmp_path / "in")], [str(made)]), manifest_of(made), Question.from_arguments(seeds=2, space=space)
     )
     known, lacking = found.at("known words unchanged"), found.at("unknown words")
     expected = float(promised.group(1)) / 100
@@ -155,7 +155,7 @@ def test_words_are_paired_by_the_tokens_and_spans_of_the_release(spanned: tuple[
     """All of them: what is unchanged is what the law says, of the words beside masks, and none of those masked."""
     source, made = spanned
     space, manifest = cv.load_space("en"), manifest_of(made)
-    found = evaluate_release(match([str(source)], [str(made)]), manifest, Question.of(seeds=2, space=space))
+    found = evaluate_release(match([str(source)], [str(made)]), manifest, Question.from_arguments(seeds=2, space=space))
     expected = cv.RingGeometric(space).retention(0.32)
     known, every = found.at("known words unchanged"), found.at("words unchanged")
     assert not [note for note in found.counted if "other tokens" in note]
@@ -166,7 +166,7 @@ def test_words_are_paired_by_the_tokens_and_spans_of_the_release(spanned: tuple[
 def test_a_release_that_keeps_more_or_less_than_its_law_says_is_refused(spanned: tuple[Path, Path]) -> None:
     """As private texts are that another release made, or that were not privatized at all."""
     source, made = spanned
-    manifest, question = manifest_of(made), Question.of(seeds=2, space=cv.load_space("en"))
+    manifest, question = manifest_of(made), Question.from_arguments(seeds=2, space=cv.load_space("en"))
     matched = match([str(source)], [str(made)])
     budget = {**manifest["configuration"]["budget"], "epsilon": 0.2}
     other = {**manifest, "configuration": {**manifest["configuration"], "budget": budget}}
@@ -181,5 +181,5 @@ def test_documents_that_cannot_be_paired_are_counted(spanned: tuple[Path, Path])
     source, made = spanned
     matched = match([str(source)], [str(made)])
     matched.privates[:7] = [f"{text} more" for text in matched.privates[:7]]
-    found = evaluate_release(matched, manifest_of(made), Question.of(seeds=2, space=cv.load_space("en")))
+    found = evaluate_release(matched, manifest_of(made), Question.from_arguments(seeds=2, space=cv.load_space("en")))
     assert any(note.startswith("7 of 400 documents have other tokens") for note in found.counted)

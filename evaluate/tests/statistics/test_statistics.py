@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from corpusveil.errors import DataError, MissingError, PackageError, SettingError, UserError
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
 from corpusveil.spaces.build import build_space
@@ -104,7 +104,7 @@ def animals() -> Space:
 
 class TestWordStatistics:
     def test_samples_have_the_exact_expectation_and_that_of_no_other_epsilon(self, space: Space) -> None:
-        mechanism = make("ring-geometric", space)
+        mechanism = make_mechanism("ring-geometric", space)
         word = np.full(2000, 7)
         at = word_statistics(mechanism, 3.0, word, 50, KEY)
         other = word_statistics(mechanism, 3.3, word, 50, KEY)
@@ -120,13 +120,13 @@ class TestWordStatistics:
         assert abs(at.distinct - other.distinct_exact) > 8 * spread, "another epsilon is told apart"
 
     def test_without_a_closed_form_there_are_samples_only(self, space: Space) -> None:
-        found = word_statistics(make("mahalanobis", space), 5.0, np.arange(20), 30, KEY)
+        found = word_statistics(make_mechanism("mahalanobis", space), 5.0, np.arange(20), 30, KEY)
         assert (found.retention_exact, found.distinct_exact) == (None, None)
         assert 0 < found.retention < 1
         assert (found.n_w, found.s_w) == (found.retention, found.distinct)
 
     def test_exact_distinct_outputs_are_those_of_all_sequences(self, animals: Space) -> None:
-        mechanism = make("santext", animals)
+        mechanism = make_mechanism("santext", animals)
         law = matrix(mechanism, 1.5)
         expected = 0.0
         for outputs in itertools.product(range(6), repeat=4):
@@ -177,7 +177,7 @@ def test_shared_words_by_hand() -> None:
 
 
 def test_what_has_no_figure_is_refused(space: Space, animals: Space) -> None:
-    mechanism = make("santext", space)
+    mechanism = make_mechanism("santext", space)
     for words, runs in (([60], 5), ([-1], 5), ([], 5), ([1], 0)):
         with pytest.raises(UserError):
             word_statistics(mechanism, 1.0, np.array(words, int), runs, KEY)

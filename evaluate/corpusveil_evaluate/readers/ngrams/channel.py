@@ -132,7 +132,7 @@ class Candidates:
         self.words = np.empty((0, self.count), np.int32)
         self.emissions = np.empty((0, self.count))
 
-    def rows(self, epsilon: float, released: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
+    def candidate_rows(self, epsilon: float, released: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
         """Return the rows of released words, int32 [T] -> int64 [T]."""
         size = len(self.mechanism.space)
         rows = self._rows.get(epsilon)

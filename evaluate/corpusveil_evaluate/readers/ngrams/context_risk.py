@@ -173,7 +173,7 @@ class TextReader:
         law = Candidates(self._mechanism, reader.shares, min(THOROUGH.breadth, size), CUT, self._kept, once=True)
         guesses = np.empty((4, released.size), np.int32)
         with reader.lock:
-            rows = law.rows(epsilon, released)
+            rows = law.candidate_rows(epsilon, released)
             search_runs(
                 released, rows, self._offsets, self._documents, law.words, law.emissions, reader.unknown, reader.rho,
                 LEAST, ALL, reader.shares, MEMORY, reader.said, self._model.arrays, reader.room, guesses[0],

@@ -268,7 +268,7 @@ class Denoiser:
     ) -> npt.NDArray[np.int32]:
         """Return the likeliest original of each replaced token, int32 [T]; other tokens keep their ids (0: none)."""
         rows = np.full(len(tokens), -1, np.int64)
-        rows[replaced] = self.rows(reader, tokens, replaced)
+        rows[replaced] = self.candidate_rows(reader, tokens, replaced)
         out = np.maximum(tokens.ids, 0).astype(np.int32)
         self.search_words(reader, tokens, replaced, kept, rows, reader.candidates, reader.rho, out)
         return out
@@ -292,13 +292,13 @@ class Denoiser:
         )  # fmt: skip
         out[index] = originals
 
-    def rows(self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
+    def candidate_rows(self, reader: Reader, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
         """Return the row of candidates of each replaced token, int64 [K]."""
         ids, epsilon = tokens.ids[replaced], self.epsilons(tokens, replaced)
         out = np.empty(ids.size, np.int64)
         for value in np.unique(epsilon).tolist():
             some = epsilon == value
-            out[some] = reader.candidates.rows(value, ids[some])
+            out[some] = reader.candidates.candidate_rows(value, ids[some])
         return out
 
     def epsilons(self, tokens: Tokens, replaced: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:

@@ -13,7 +13,7 @@ import orjson
 from corpusveil.budget import Budget
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import ArtifactError, SettingError
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.spaces import Space
 from corpusveil.storage import files
 from corpusveil.storage.inputs import find_shards
@@ -89,7 +89,7 @@ def _reading_of(
         raise SettingError(f"{where}: this release was not made with these collocations; give those of the release.")
     named = dict(configured["mechanism"])
     try:
-        mechanism = make(named.pop("name"), space, **named)
+        mechanism = make_mechanism(named.pop("name"), space, **named)
         budget, policy = Budget(**configured["budget"]), TextPolicy(**configured["text"])
     except (TypeError, ValueError):
         raise ArtifactError(

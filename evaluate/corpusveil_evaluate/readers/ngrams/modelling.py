@@ -71,7 +71,7 @@ def build_model(counts: str, output: str, min_count: int = 1) -> dict[str, Any]:
         raise below_least("min_count", min_count, 1)
     mark = mark_of(VERSION, digest, min_count)
 
-    def make() -> dict[str, Any]:
+    def make_artifact() -> dict[str, Any]:
         model = model_of_counts(counts, min_count)
         write_vocabulary(model.vocabulary, files.join(output, VOCABULARY))
         for name, array in model.arrays._asdict().items():
@@ -82,7 +82,7 @@ def build_model(counts: str, output: str, min_count: int = 1) -> dict[str, Any]:
             "words": len(model), "bigrams": model.arrays.bigrams.size // 3, "trigrams": model.arrays.slots3.size // 2,
         }  # fmt: skip
 
-    return make_once(output, "model", mark, make)
+    return make_once(output, "model", mark, make_artifact)
 
 
 def load_model(url: str | os.PathLike[str], *, verify: bool = True) -> LanguageModel:
@@ -161,9 +161,9 @@ def model_of(vocabulary: Vocabulary, counted: Range, least: int, tokens: int, re
 
     ``tokens`` is the number of all words, including unknown words.
     """
-    made = level(counted, Discounts.of(counted.counts3).value, complete=least == 1)
-    sums = Sums.of(made, counted.counts2, len(vocabulary))
-    words = Words.of(sums, Discounts.of(made.before).value, _counted(vocabulary), tokens)
+    made = level(counted, Discounts.from_counts(counted.counts3).value, complete=least == 1)
+    sums = Sums.from_counts(made, counted.counts2, len(vocabulary))
+    words = Words.from_counts(sums, Discounts.from_counts(made.before).value, _counted(vocabulary), tokens)
     arrays = with_bigrams(words, made)
     arrays = arrays._replace(slots3=thirds_of(arrays, made))
     return LanguageModel(vocabulary, arrays, digest_of(vocabulary, sums_of(arrays), reading), least, reading)

@@ -51,7 +51,7 @@ class Discounts:
     twice: int = 0
 
     @classmethod
-    def of(cls, counts: Int64) -> Discounts:
+    def from_counts(cls, counts: Int64) -> Discounts:
         return cls(int((counts == 1).sum()), int((counts == 2).sum()))
 
     @property
@@ -127,7 +127,7 @@ class Sums:
     ended: Int64
 
     @classmethod
-    def of(cls, made: Level, counts2: Int64, size: int) -> Sums:
+    def from_counts(cls, made: Level, counts2: Int64, size: int) -> Sums:
         first, second = words_of(made.bigrams)
         begin, end = np.bincount(first, minlength=size), np.bincount(second, minlength=size)
         totals, ended = np.bincount(first, made.before, size), np.bincount(second, counts2, size)
@@ -150,12 +150,12 @@ class Words:
     discount: float
 
     @classmethod
-    def of(cls, sums: Sums, discount: float, unigrams: Int64, tokens: int) -> Words:
+    def from_counts(cls, sums: Sums, discount: float, unigrams: Int64, tokens: int) -> Words:
         """Smooth words: ``unigrams`` int64 [V] are their counts, ``tokens`` those of all words, unknown ones too."""
         size = unigrams.size
         before = sums.end + (unigrams > sums.ended)
         whole = max(int(before.sum()), 1)
-        own = Discounts.of(before).value
+        own = Discounts.from_counts(before).value
         shares = np.where(before > 0, (before - own) / whole, 0.0)
         unknown = max(0.0, 1.0 - float(unigrams.sum()) / max(tokens, 1))
         first = (1.0 - unknown) * (np.append(shares, 0.0) + max(0.0, 1.0 - float(shares.sum())) / (size + 1))

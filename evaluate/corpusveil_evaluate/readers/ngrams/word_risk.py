@@ -137,7 +137,7 @@ def _best_guesses(
 ) -> tuple[Float64, Float64, bool]:
     """Return the largest weight times law of each output, float64 [m, V], how often each input stays, and if exact."""
     if isinstance(mechanism, OnDistances):  # without the rows of all words, which are too many to build
-        return *guessed_by_distances(mechanism.rows(epsilon), prior.words, counted), True
+        return *guessed_by_distances(mechanism.exponential_rows(epsilon), prior.words, counted), True
     if isinstance(mechanism, OnLists) and len(mechanism.space.lists) == 1:
         return *guessed_on_a_list(mechanism, epsilon, prior.words, counted), True
     every, exact = np.arange(len(mechanism.space)), True

@@ -171,7 +171,7 @@ def combine(law: Candidates, epsilon: float, released: npt.NDArray[np.int32], mo
     words = np.full((len(released), min(most, law.count)), -1, np.int32)
     emissions = np.zeros(words.shape)
     for place, ids in enumerate(released):
-        rows = law.rows(epsilon, ids[ids >= 0])
+        rows = law.candidate_rows(epsilon, ids[ids >= 0])
         listed, chances = law.words[rows], law.emissions[rows]
         candidates = np.unique(listed[listed >= 0])
         shares = law.shares[candidates]

@@ -38,7 +38,7 @@ class Substitutes:
     within: float
 
     @classmethod
-    def of(cls, space: Space, count: int, closeness: float = 1.0) -> Substitutes:
+    def from_space(cls, space: Space, count: int, closeness: float = 1.0) -> Substitutes:
         """Take the ``count`` nearest words within ``closeness`` times the median distance of the last of these.
 
         All words count alike for the median. Below 1 fewer words have substitutes, and those are more alike.
@@ -67,7 +67,7 @@ class WordBoxes:
     radii: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, vectors: npt.NDArray[Any], substitutes: Substitutes) -> WordBoxes:
+    def from_space(cls, vectors: npt.NDArray[Any], substitutes: Substitutes) -> WordBoxes:
         """Return the smallest boxes that hold the vectors ([V, d]) of each word and of its substitutes."""
         low, high = vectors.copy(), vectors.copy()
         for place in range(1, substitutes.members.shape[1]):

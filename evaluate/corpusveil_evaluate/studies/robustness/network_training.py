@@ -132,7 +132,7 @@ def train(
             drops = [_drop(rng, (rows.size, width), vectors.dtype) for width in network.dropped]
             _, slopes = step(adam.parameters, examples.take(rows), drops, risen)
             adam.step(slopes)
-    return Trained.of(network, adam.parameters, vectors)
+    return Trained.from_network(network, adam.parameters, vectors)
 
 
 def _drop(rng: np.random.Generator, shape: tuple[int, int], dtype: Any) -> npt.NDArray[Any]:
@@ -194,5 +194,5 @@ def fit(
     if regime == "augmented":
         examples = augmented(examples, noise, variants)
     if regime == "ibp":
-        boxes = WordBoxes.of(vectors, substitutes)
+        boxes = WordBoxes.from_space(vectors, substitutes)
     return train(network_of(examples, space, width), vectors, examples, epochs, seed, boxes, kappa)

@@ -232,7 +232,7 @@ class Trained:
     table: npt.NDArray[Any]
 
     @classmethod
-    def of(cls, network: Network, parameters: Parameters, vectors: npt.NDArray[Any]) -> Trained:
+    def from_network(cls, network: Network, parameters: Parameters, vectors: npt.NDArray[Any]) -> Trained:
         return cls(network, parameters, first_layer(Points(np), parameters, vectors))
 
     def scores(self, texts: npt.NDArray[np.int32], premises: npt.NDArray[np.int32] | None = None) -> npt.NDArray[Any]:

@@ -23,7 +23,7 @@ from corpusveil.errors import (
     UserError,
     VersionError,
 )
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.build import build_space
 from corpusveil.spaces.vectors import Vectors
@@ -258,7 +258,7 @@ KEY = Key(hashlib.sha256(b"search").digest())
 def release(epsilon: float = 1.0, mechanism: str = "cmp", **more: Any) -> Release:
     policy = PROFILES["pypantera"].policy()
     budget = more.pop("budget", Budget(epsilon))
-    return Release(make(mechanism, SPACE), budget, policy, key=KEY, **more)
+    return Release(make_mechanism(mechanism, SPACE), budget, policy, key=KEY, **more)
 
 
 def texts(count: int = 120) -> list[str]:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corpusveil.errors import SettingError
-from corpusveil.mechanisms import make
+from corpusveil.mechanisms import make_mechanism
 from corpusveil.sampling.keys import Key
 from corpusveil_evaluate.studies.robustness.encoded_texts import PADDING, Examples
 from corpusveil_evaluate.studies.robustness.genetic import Genetic, attack, measure
@@ -69,14 +69,14 @@ def ones(network: Network) -> list[float]:
 class TestSubstitutes:
     def test_are_the_nearest_within_the_median(self) -> None:
         """On a line at 0, 1, 3, 7, 15: the second neighbor is at 3, 2, 3, 6, 12; the median is 3."""
-        found = Substitutes.of(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2)
+        found = Substitutes.from_space(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2)
         assert found.within == 3.0
         assert found.members.tolist() == [[0, 1, 2], [1, 0, 2], [2, 1, 0], [3, -1, -1], [4, -1, -1]]
-        close = Substitutes.of(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2, 0.5)
+        close = Substitutes.from_space(space_of([[0.0], [1.0], [3.0], [7.0], [15.0]]), 2, 0.5)
         assert close.within == 1.5
         assert close.members.tolist() == [[0, 1, -1], [1, 0, -1], [2, -1, -1], [3, -1, -1], [4, -1, -1]]
         with pytest.raises(SettingError, match="count"):
-            Substitutes.of(space_of([[0.0], [1.0]]), 2)
+            Substitutes.from_space(space_of([[0.0], [1.0]]), 2)
 
 
 def substituted(rng: np.random.Generator, texts: np.ndarray, members: np.ndarray) -> np.ndarray:
@@ -94,10 +94,10 @@ class TestBounds:
     def test_hold_every_substitution_and_the_text_itself(self, kind: str, seed: int, count: int) -> None:
         network, parameters, vectors, examples = made(kind, seed)
         rng = np.random.default_rng(seed)
-        substitutes = Substitutes.of(space_of(vectors), count)
-        boxes = WordBoxes.of(vectors, substitutes)
+        substitutes = Substitutes.from_space(space_of(vectors), count)
+        boxes = WordBoxes.from_space(vectors, substitutes)
         centre, radius = bounded_scores(Boxes(np), network, parameters, boxes, examples, 1.0, ones(network))
-        trained = Trained.of(network, parameters, vectors)
+        trained = Trained.from_network(network, parameters, vectors)
         for number in range(40):
             texts = examples.texts if number == 0 else substituted(rng, examples.texts, substitutes.members)
             scores = trained.scores(texts, examples.premises)
@@ -108,10 +108,10 @@ class TestBounds:
         """Control: boxes of a twentieth of the size do not hold all substitutions."""
         network, parameters, vectors, examples = made(kind, 5, rows=20)
         rng = np.random.default_rng(5)
-        substitutes = Substitutes.of(space_of(vectors), 8)
-        boxes = WordBoxes.of(vectors, substitutes)
+        substitutes = Substitutes.from_space(space_of(vectors), 8)
+        boxes = WordBoxes.from_space(vectors, substitutes)
         centre, radius = bounded_scores(Boxes(np), network, parameters, boxes, examples, 0.05, ones(network))
-        trained = Trained.of(network, parameters, vectors)
+        trained = Trained.from_network(network, parameters, vectors)
         outside = 0
         for _ in range(40):
             scores = trained.scores(substituted(rng, examples.texts, substitutes.members), examples.premises)
@@ -123,10 +123,10 @@ class TestBounds:
         """Every substitution of short texts is tried; some texts are certified, some can be turned."""
         network, parameters, vectors, examples = made(kind, 8, rows=60)
         scaled = {name: value * (0.3 if name == "words.weight" else 1) for name, value in parameters.items()}
-        trained = Trained.of(network, scaled, vectors)
+        trained = Trained.from_network(network, scaled, vectors)
         examples = Examples(examples.texts[:, :2], examples.labels, examples.classes, examples.premises)
-        substitutes = Substitutes.of(space_of(vectors), 2)
-        kept = certified(trained, WordBoxes.of(vectors, substitutes), examples)
+        substitutes = Substitutes.from_space(space_of(vectors), 2)
+        kept = certified(trained, WordBoxes.from_space(vectors, substitutes), examples)
         brute = np.ones(len(examples), np.bool_)
         for one in range(3):
             for two in range(3):
@@ -145,7 +145,7 @@ class TestTraining:
     def test_derivatives_are_those_of_finite_differences(self, kind: str, with_boxes: bool) -> None:
         network, parameters, vectors, examples = made(kind, 9)
         rng = np.random.default_rng(9)
-        boxes = WordBoxes.of(vectors, Substitutes.of(space_of(vectors), 3)) if with_boxes else None
+        boxes = WordBoxes.from_space(vectors, Substitutes.from_space(space_of(vectors), 3)) if with_boxes else None
         drops = [(rng.random((len(examples), width)) < 0.8) / 0.8 for width in network.dropped]
         mixed = {"boxes": boxes, "kappa": 0.6, "factor": 0.5} if with_boxes else {}
 
@@ -166,7 +166,7 @@ class TestTraining:
 
 class TestRegimes:
     def test_a_variant_replaces_every_word_by_the_law_and_nothing_else(self) -> None:
-        noise = Noise(make("santext", small_space(40)), 2.0, Key(TEST_KEY))
+        noise = Noise(make_mechanism("santext", small_space(40)), 2.0, Key(TEST_KEY))
         texts = np.full((3000, 4), 7, np.int32)
         texts[:, 3] = PADDING
         found = noise.variant(texts, "x")
@@ -186,8 +186,8 @@ class TestGenetic:
     ) -> None:
         """Text by text: what is robust is right unchanged, on its wholly private variant, and on all that was tried."""
         network, parameters, vectors, examples = made("pairs" if pairs else "texts", seed, 12, least=0)
-        trained = Trained.of(network, parameters, vectors)
-        noise = Noise(make("santext", space_of(vectors)), epsilon, Key(TEST_KEY))
+        trained = Trained.from_network(network, parameters, vectors)
+        noise = Noise(make_mechanism("santext", space_of(vectors)), epsilon, Key(TEST_KEY))
         variant = noise.variant(examples.texts, "variant")
         tried: list[tuple[np.ndarray, np.ndarray]] = []
 
