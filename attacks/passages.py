@@ -54,7 +54,7 @@ def attack(scale: float) -> Attempt:
         for size in sorted({1, 2, len(store) // 2, len(store) - 1, len(store)} - {0}):
             attained += _exact(attempt, store, size, epsilon)
     attempt.check(attained > 0, "no two texts attain their epsilon: the audit is blind")
-    attempt.tried("laws whose epsilon two texts attain", attained)
+    attempt.tried("laws in which two texts attain epsilon", attained)
     _rankings(attempt, int(400 * scale))
     for size, per in itertools.product((1, 3), ("document", "sentence")):
         _sampled(attempt, stores[1], size, per, int(60_000 * scale))
@@ -133,7 +133,7 @@ def _sampled(attempt: Attempt, store: Store, size: int, per: str, count: int) ->
     (first, p), (second, q) = found
     right = (first[p >= q].sum() + second[p < q].sum()) / (2 * count)
     nats = epsilon * len(points)
-    attempt.tried("readers who tell two texts apart")
+    attempt.tried("readers who guess which of two texts was released")
     bound = 1 / (1 + math.exp(-nats)) + 6 * math.sqrt(0.125 / count)
     attempt.check(right <= bound, f"{where}: told apart in {right:.4f}, {nats:g} nats allow {bound:.4f}")
 

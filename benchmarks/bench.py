@@ -40,7 +40,7 @@ def run(_: Sequence[str] = ()) -> list[Table]:
     inputs.key()  # before two processes need one
     made = Table(
         f"The short table: medians of {ROUNDS} runs, taking turns with the baseline; {inputs.origin()}",
-        ("work", "a second", "baseline", "its time = 1", "runs"),
+        ("work", "per second", "baseline", "time ÷ baseline's", "runs"),
     )
     for planned in (planned for group in GROUPS for planned in group()):
         try:

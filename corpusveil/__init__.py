@@ -1,6 +1,6 @@
 """Replace private text by public text, or each word by a random one near it, with differential privacy.
 
-The examples of all names go on from these lines:
+All examples continue from these lines:
 
 >>> import corpusveil as cv
 >>> key = cv.Key.generate()

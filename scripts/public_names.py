@@ -51,7 +51,7 @@ HEAD = """# Python by task
 
 `import corpusveil as cv` gives these names. Each value prints a description of itself, without key and text. A wrong
 call raises a `cv.UserError` that says what to write; a program checks its [`code`](errors.md). `make lint` writes this
-page. The examples of all names go on from these lines:
+page. All examples continue from these lines:
 """
 
 

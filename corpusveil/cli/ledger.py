@@ -37,7 +37,7 @@ def show(
 
     With --unit, show the spending of one unit, such as one customer.
 
-    For the folder of a release, show its name in ledgers.
+    Given the folder of a release, show the name that ledgers have for this release.
 
     Example: corpusveil ledger show s3://bucket/ledger
 

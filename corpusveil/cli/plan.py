@@ -19,10 +19,10 @@ def plan(
         typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
     ] = None,
 ) -> None:
-    """Forecast what the release of a configuration would read, write, take and spend, from a sample; write nothing.
+    """Forecast from a sample what a release would read, write and spend, and how long it would take; write nothing.
 
-    Its space, and its collocation table, must exist. For the folder of a release, show what it spends. Put 'plan'
-    before a call of 'privatize' to forecast that call.
+    The configuration's space and collocation table must exist. For the folder of a release, show what it spends. Put
+    'plan' before a call of 'privatize' to forecast that call.
 
     Example: corpusveil plan release.toml --unit customer_id
 

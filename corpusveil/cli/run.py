@@ -26,8 +26,8 @@ def run(
         str | None,
         typer.Option(
             metavar="[passages] FILE.toml",
-            help="Write a new configuration to this file, and its schema next to it: the keys that you have to decide "
-            "for a release of words, or after 'passages' of passages.",
+            help="Write a new configuration to this file, and its schema next to it. It has the keys that you "
+            "have to decide for a release by words or, with the word passages, by passages.",
         ),
     ] = None,
     schema: Annotated[bool, typer.Option("--schema", help="Print the JSON schema of the settings.")] = False,

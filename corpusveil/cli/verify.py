@@ -23,7 +23,7 @@ def verify(
         ),
     ] = None,
 ) -> None:
-    """Compare every file of a release with its manifest, and the manifest with a digest; nothing may be added.
+    """Compare every file of a release with its manifest, and the manifest with a digest; an added file is a difference.
 
     Example: corpusveil verify private/2026-11 --require 'nats<=14' --require per=document
     """

@@ -81,7 +81,7 @@ class Ledger:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
 
         ``unit`` is its name, which can stand before the value of a column, as in ``"visit=17"``, and has to if the
-        ledger has several. In several data sets with name spaces, a value is several units; the most is that of one of
+        ledger has several. A value in several name spaces (``corpus``) is several units; the most is that of one of
         them. The ledger holds keyed fingerprints, so the question needs its secret and the value; anyone with both
         could check a guess. Raises UserError if no such unit is in the ledger, and as ``spent`` does.
         """

@@ -33,7 +33,7 @@ def _in_list(space: Space, language: str | None) -> Bool:
 def content_weights(space: Space, language: str | None = None) -> Float64:
     """Return which words of a space are content words: float64 [V], 1 for a content word, 0 for a function word.
 
-    Function words are the stop words of ``language`` (default: that of the space), and collocations of these alone.
+    Function words are the stop words of ``language`` (default: that of the space), and collocations of stop words only.
     Without a language: the English list if the vocabulary has at least half of it, otherwise the 150 most frequent
     words (at most half of all). Without counts every word has 1.
 

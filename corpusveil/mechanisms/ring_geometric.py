@@ -105,8 +105,8 @@ def _displace(
 class RingGeometric(Truncated):
     """The truncated geometric on rings, exactly epsilon; after 1-Diffractor (Meisenbacher, Chevli, Matthes 2024).
 
-    ``gamma`` is the distance on a list beyond which all words are equally likely; None: by the rule from ``beta``,
-    about the probability beyond it. Raises UserError for values out of range.
+    ``gamma`` is the distance on a list beyond which all words are equally likely; None: computed from
+    ``beta``, about the probability beyond it. Raises UserError for values out of range.
 
     >>> cv.RingGeometric(space).guarantee(epsilon=1.0).holds
     True

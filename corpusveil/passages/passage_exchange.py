@@ -29,8 +29,8 @@ MOST_NEIGHBORS = 1000
 class PassageExchange:
     """The mechanism that replaces a text by one of the N passages of a ``store``, mostly by a near one.
 
-    ``neighbors`` is K, the number of near ones; None: the fewest, at least 4, of which one is drawn in four of five
-    texts. Raises UserError unless it is a whole number from 1 to N. The law: ``help(corpusveil.passages.law)``.
+    ``neighbors`` is K, the number of near ones; None: the fewest (at least 4) such that four texts in five get one.
+    Raises UserError unless it is a whole number from 1 to N. The law: ``help(corpusveil.passages.law)``.
 
     >>> cv.PassageExchange(cv.load_store("en"), neighbors=8).guarantee(epsilon=10).neighbors
     'any two pieces of text, of any length'

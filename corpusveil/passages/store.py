@@ -166,7 +166,7 @@ def load_store(url: str | PathLike[str], *, space: Space | None = None, encoder:
     """Open the store at ``url``: any fsspec URL, or the name of an installed store, such as ``en``.
 
     ``space`` is the one whose words make its vectors; by default an installed one that the store names, or its own.
-    ``encoder`` is named if the store was made by one of another package, which reads the texts of a release. Raises
+    ``encoder`` names the encoder if another package's made the store; it reads the texts of a release. Raises
     UserError if there is no store, or it is damaged, of another version, space or encoder.
 
     >>> len(cv.load_store("en")) > 10_000

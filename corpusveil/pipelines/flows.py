@@ -61,7 +61,7 @@ FLOWS = (
     Flow(
         "count", """Count the n-grams of a corpus.
 
-        Within sentences, lower-cased; exact, in bounded memory, and resumable.
+        They are lower-cased and do not cross sentences. Counts are exact, memory is bounded, and a killed run resumes.
 
         Example: corpusveil count 'c4/*.json.gz' --output counts/c4 --engine spark
         """,
@@ -120,7 +120,7 @@ FLOWS = (
     Flow(
         "store", """Make a store of public pieces of text.
 
-        One of them replaces each text in a release, word for word. Name only texts that anybody may read.
+        A release replaces each text by one of these pieces, unchanged. Name only texts that anybody may read.
 
         Example: corpusveil store 'c4/*.json.gz' --space en --licence 'ODC-BY 1.0' --output stores/c4
         """,

@@ -91,7 +91,7 @@ def preview(
 ) -> Preview:  # fmt: skip
     """Return the first texts before and after, to look at; as private as the texts. Nothing is written or spent.
 
-    ``texts`` are those of ``cv.privatize``, other arguments those of ``cv.release``; ``risk`` is 0.5 if neither it nor
+    ``texts`` are as in ``cv.privatize``, other arguments as in ``cv.release``; ``risk`` is 0.5 if neither it nor
     ``epsilon`` is given. Unless space, mechanism, store or epsilon is named, passages of the store *en* at epsilon 10
     are shown, too. Without a ``key``, a new one is made and thrown away. Raises UserError as ``cv.release`` does.
 

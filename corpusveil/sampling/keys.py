@@ -147,7 +147,7 @@ class Key:
     def at(cls, kind: str, name: str) -> Key:
         """Read the key at a ``path`` or URL, in an ``environment`` variable, or in a ``secret`` as ``read_key`` does.
 
-        It is pickled as this place, and so is what draws with it: each process reads the key there again. Raises
+        The key, and all that draws with it, is pickled as this place, where each process reads it again. Raises
         UserError if it is not a key, and for a name that is itself a key, which is not quoted.
         """
         if kind not in PLACES:

@@ -43,8 +43,8 @@ def build_space(
         order: how lists are ordered, ``greedy`` or ``improved``; by default improved if they are balanced.
         only: keep only these words.
         exclude: words that no text may receive: left out in any case, before an apostrophe and in collocations.
-        balance: the weight of public frequency against meaning; 0 leaves vectors as given, None balances the lists
-            alone where there are counts, as ``corpusveil space`` does.
+        balance: the weight of public frequency against meaning; 0 leaves vectors as given, None balances only
+            the lists, and only if there are counts, as ``corpusveil space`` does.
         neighbors: public counts of the neighbors of the first embedding's words (``public_counts.read_neighbors``).
         grammar: the weight of grammar against meaning in the order of lists; None is 1 if there are neighbors.
         scale: the median distance of two words to which vectors are scaled; None leaves them as given.

@@ -58,8 +58,8 @@ def expr(release: AnyRelease, text: str = "text", id: str = "id") -> Any:
     """Return a Polars expression for the privatized column ``text``, in eager, lazy and streaming frames.
 
     It gives the texts of ``cv.privatize``, batch by batch; the columns ``text`` and ``id`` must have strings and no
-    missing ids. It asks no ledger. Raises UserError for a release that needs further columns; a fault of a row is a
-    ComputeError of Polars with the sentence of a UserError.
+    missing ids. It asks no ledger. Raises UserError for a release that needs further columns; for a faulty row,
+    Polars raises a ComputeError with the text of a UserError.
 
     >>> import polars
     >>> frame = polars.DataFrame({"id": ["r-1"], "text": ["The river was cold."]})

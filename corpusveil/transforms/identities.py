@@ -19,8 +19,8 @@ class RowNumbers:
     """Row numbers as ids: row n of the data set ``name`` is the document (name, n), counted from 0.
 
     Equal texts in equal rows under one name get equal noise, so each data set needs a name of its own; a row that moves
-    is another document. For a batch of a larger data set, give its row numbers there: ``ids=[(name, 400), ...]``.
-    Raises UserError for an empty name.
+    is another document. For a batch of a larger data set, give the rows' numbers in that set:
+    ``ids=[(name, 400), ...]``. Raises UserError for an empty name.
 
     >>> len(cv.privatize(["The river was cold."], release, ids=cv.RowNumbers("reviews-2026")))
     1

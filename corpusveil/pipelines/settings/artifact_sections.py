@@ -87,12 +87,12 @@ class SpaceSettings(Section):
         "The language of the vectors, as a code or English name: de, German. Default: the language that 'train' "
         "recorded.", None, metavar="LANGUAGE")
     scale: float | None = key(
-        "Scale the vectors so that the median distance between two words is this: mechanisms on vectors spend epsilon "
-        "times a distance. Default: vectors as given.", None, gt=0)
+        "Scale the vectors to this median distance between two words; mechanisms on vectors spend epsilon times a "
+        "distance. Default: vectors as given.", None, gt=0)
     teacher: str | None = key(
-        "A sentence encoder, by its name among the entry points corpusveil.encoders. Word vectors learn from it, on "
-        "{space.lessons}, to add up to sentence vectors, by which stores rank texts. Needs {space.counts}.", None,
-        metavar="NAME")
+        "A sentence encoder, by its name among the entry points corpusveil.encoders. It reads {space.lessons}, from "
+        "which word vectors learn to add up to sentence vectors; stores rank texts by these. Needs {space.counts}.",
+        None, metavar="NAME")
     lessons: list[str] = key(
         "Public texts for {space.teacher} to read, in a column text: files, folders or quoted globs. Repeatable.", [],
         path=True, metavar="PUBLIC")
@@ -113,7 +113,7 @@ class StoreSettings(Section):
     attribution: str | None = key(
         "The authors to credit for these texts. It is recorded in the store.", None, metavar="TEXT")
     words: str = key(
-        "The fewest and the most words of a passage, which is as many sentences as the fewest take: 4-40 gives "
+        "The fewest and the most words of a passage. Sentences are joined until they have the fewest: 4-40 gives "
         "sentences, 20-80 short texts.", "4-40", pattern="^[0-9]+-[0-9]+$", metavar="LEAST-MOST", often=True)
     size: int = key("The most passages to keep: a random sample of all.", 100_000, ge=2, often=True)
     salt: str | None = key(
@@ -124,18 +124,18 @@ class StoreSettings(Section):
         "package of the space left out.", None, path=True, metavar="FILE")
     encoder: str | None = key(
         "A sentence encoder, by its name among the entry points corpusveil.encoders. Default: sums of the word vectors "
-        "of the space. A store that was made by one is used only with its name, since it reads the texts.", None,
+        "of the space. To use a store that an encoder made, name this encoder, because it reads your texts.", None,
         metavar="NAME", group="Rarely used")
     refuse: list[str] = key(
-        "Leave out passages in which this recognizer finds a span; names are those of {spans.find}. Repeatable.", [],
+        "Leave out passages in which this recognizer, such as rules or names, finds a span. Repeatable.", [],
         metavar="NAME")
     neighbors: int | None = key(
         "How many of the nearest passages may replace a text: fewer stay closer to its subject, more hide it better; "
-        "'plan' shows both. Default: the fewest, at least 4, with which epsilon draws one of them for four texts in "
-        "five.", None, ge=1, metavar="NUMBER", group="How private")
+        "'plan' shows both. Default: the fewest (at least 4) such that four texts in five get one of them at this "
+        "epsilon.", None, ge=1, metavar="NUMBER", group="How private")
     most_pieces: int | None = key(
-        "With {budget.per} sentence or paragraph: the most sentences or paragraphs to count in a text; the rest belong "
-        "to the last. Default: no limit.", None, ge=1, metavar="NUMBER", group="Rarely used")
+        "With {budget.per} sentence or paragraph: the most sentences or paragraphs of a text; the last one takes the "
+        "rest. Default: no limit.", None, ge=1, metavar="NUMBER", group="Rarely used")
     mark_source: bool = key(
         "Add a column source with the value public in each row, so that readers know that passages are public text.",
         default=False, group="Rarely used")

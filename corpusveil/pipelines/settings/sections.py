@@ -135,7 +135,7 @@ class TextSettings(Section):
     layout: Literal["normalize", "keep"] = key(
         "White space: single spaces (normalize), or the line breaks and spaces of the input (keep).", "normalize")
     case: Literal["lower", "restore"] = key(
-        "Capitals: lower case only (lower), or those of the input, which this discloses (restore).", "lower",
+        "Capitals: write lower case (lower), or restore and disclose those of the input (restore).", "lower",
         start="restore")
     hyphens: Hyphens = key(
         "Read long-term as two words (split) or one (join). Choose as for the text that the space was made from.",
@@ -161,11 +161,11 @@ class SpansSettings(Section):
 
     find: list[str] = key(
         "The recognizers of spans: rules, names, presidio, terms:FILE or MODULE:FUNCTION. A span is treated as a "
-        "whole. rules find phone, card and other numbers, names finds capitalized rare words, and a file of terms has "
-        "one per line. Repeatable.", [], metavar="NAME", start=["rules", "names"])
+        "whole. Rules find phone, card and other numbers; the recognizer of names finds capitalized rare words; a file "
+        "of terms has one per line. Repeatable.", [], metavar="NAME", start=["rules", "names"])
     treat: list[str] = key(
-        "How spans of a kind are written: mask or resample, as in phone=resample; the kind other is every kind not "
-        "given here. Default: mask. Repeatable.", [], metavar="KIND=HOW")
+        "How spans of a kind are written: mask or resample, as in phone=resample; other means every kind not given "
+        "here. Default: mask. Repeatable.", [], metavar="KIND=HOW")
 
     def policy(self) -> SpanPolicy | None:
         """Return the policy, None if nothing finds spans. Raises UserError for an unknown kind or treatment."""
@@ -198,9 +198,9 @@ class LedgerSettings(Section):
         "The folder or URL of the ledger of spending. It is as confidential as the input.", None, path=True,
         metavar="URL")
     unit: list[str] = key(
-        "The column that identifies the privacy unit of {ledger.cap}, such as customer_id; content: the text itself, "
-        "so that an edited text is another unit. NAME=COLUMN if the unit has another name in the ledger. Repeatable: "
-        "the cap holds for each.", [], metavar="COLUMN")
+        "The column that identifies the privacy unit of {ledger.cap}, such as customer_id. With content, the "
+        "text itself is the unit, and an edited text another. NAME=COLUMN if the unit has another name in the ledger. "
+        "Repeatable: the cap holds for each.", [], metavar="COLUMN")
     cap: float | None = key(
         "The most that a privacy unit may spend over all documents and releases in this ledger, in nats of plain LDP.",
         None, gt=0, metavar="NATS")
@@ -259,8 +259,8 @@ class OutputSettings(Section):
     accept_no_guarantee: bool = key(
         "Release with a mechanism that has no privacy guarantee.", default=False, group="Rarely used")
     rows_per_task: int | None = key(
-        "Split larger shards into tasks of this many rows, a multiple of 8192. Default: as workers need.", None, ge=1,
-        group="Rarely used")
+        "Split larger shards into tasks of this many rows, a multiple of 8192. Default: by number of workers.", None,
+        ge=1, group="Rarely used")
 
 
 class ScheduleSettings(Section):

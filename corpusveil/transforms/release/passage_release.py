@@ -30,10 +30,10 @@ from corpusveil.transforms.release.promises import NO_AUTHOR, ORDER, OVERLAP, of
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PassageRelease(AnyRelease):
-    """All that decides the private text of a document, replaced by public passages. Frozen; its digest names it.
+    """All that decides the output of a release by passages. It is frozen, and its digest identifies it.
 
-    ``epsilon`` (nats) is the cost of one passage: per *document* the whole text is one, per *paragraph* or *sentence* a
-    text of n costs n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
+    ``epsilon`` (nats) is the cost of one passage: per *document*, a text is one passage; per *paragraph* or *sentence*,
+    n passages cost n epsilon, and n is disclosed. ``most_pieces`` limits n: the rest of a text belongs to its last
     passage. ``key`` is secret and required. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``
     (then equal passages do, too). Raises UserError for values out of range.
 

@@ -99,8 +99,8 @@ class Forecast(Shown):
         if self.by_unit:
             *shares, most = (figure(total) for total in self.by_unit)
             lines.append(
-                f"a unit would have spent, with this release, {', '.join(shares)} nats or less in 50, 90 and 99 of "
-                f"100 cases; the smallest cap that passes is {most}" + (", by the sample" if self.partial else "")
+                f"with this release, 50, 90 and 99 % of units would have spent at most {', '.join(shares)} nats; "
+                f"the smallest cap that passes is {most}" + (", by the sample" if self.partial else "")
             )
         if self.refused is not None:
             lines.append(f"the ledger would refuse this release, by the sample alone: {self.refused}")

@@ -53,10 +53,10 @@ _PARTS: Mapping[str, tuple[Any, str]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Release(AnyRelease):
-    """All that decides the private text of a document, replaced word by word. Frozen; its digest names it.
+    """All that decides the output of a release by words. It is frozen, and its digest identifies it.
 
     ``mechanism`` replaces words at the epsilon of ``budget``, and ``policy`` treats all other tokens. ``key`` is secret
-    and required: each further key is a further release. ``spans`` treats names and numbers as wholes. ``collocations``
+    and required: another key makes another release. ``spans`` treats names and numbers as wholes. ``collocations``
     joins words for the policy's tokenizer. ``duplicates``: equal texts get ``independent`` noise or ``same-noise``.
     Without effect on the text: ``accept_no_guarantee`` allows a mechanism without a guarantee, and ``risk`` records
     which risk chose epsilon. Raises UserError for parts that do not fit.

@@ -30,7 +30,7 @@ _BESIDE = re.compile(
     rf"README\.md|croissant\.json|\.gitattributes|({'|'.join(map(re.escape, (MANIFEST, INDEX)))})\.({_SIGNATURES})"
 )
 """Names of files that may be next to a manifest or an index: what the Hub shows or keeps, and signatures."""
-_WORD = "the sender's word: neither a digest nor a signature proves that texts were drawn so"
+_WORD = "the sender claims so: neither a digest nor a signature proves how texts were drawn"
 
 
 @dataclass(frozen=True, slots=True, repr=False)

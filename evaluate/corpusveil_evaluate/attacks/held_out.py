@@ -51,7 +51,7 @@ _CUTS = 2.0 ** -np.arange(1, 17)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HeldOutAudit(Shown):
-    """How many ``guesses`` of ``pairs`` were ``right``, and the epsilon that this shows next to the ``stated`` one.
+    """How many ``guesses`` of ``pairs`` were ``right``, the epsilon that this shows, and the ``stated`` one.
 
     ``most`` is what this number of pairs can show at this ``level``. ``cv.audit_held_out`` makes it.
 
@@ -85,7 +85,7 @@ class HeldOutAudit(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LawFit(Shown):
-    """How probable the outputs of ``read`` words or pieces are under their law: ``p``, to compare with ``level``.
+    """The fit of the outputs of ``read`` words or pieces to their law: the p-value ``p``, to compare with ``level``.
 
     >>> cv.audit_fit(release, texts, cv.privatize(texts, release, ids=["r-1", "r-2"])).level
     0.001
@@ -109,8 +109,8 @@ class LawFit(Shown):
 def hold_out(texts: Any, release: Release | PassageRelease, seed: int | None = None) -> tuple[list[str], list[str]]:
     """Return texts to release and, for each, the one that a fair coin held out. Both lists are private.
 
-    They are a text of ``texts`` and its copy, in which one piece is that of another text, or one word is the nearest
-    other one. ``seed`` repeats the coins. Raises UserError if there is no such pair.
+    Each pair is a text of ``texts`` and a copy with one piece from another text, or with one word replaced by its
+    nearest. ``seed`` repeats the coins. Raises UserError if there is no such pair.
 
     >>> released, held_out = cv.hold_out(texts, release)
     >>> len(released) == len(held_out) > 0
@@ -131,7 +131,7 @@ def audit_held_out(
     """Return whether a release says more of texts that were released than of those that a fair coin held out.
 
     The three are lists or columns [m]: what ``hold_out`` returned, and the private texts of the released ones. The
-    ``release`` is the stated one; its key is not used. Raises UserError for other lengths, and without a guarantee.
+    ``release`` states the guarantee; its key is not used. Raises UserError for other lengths, and without a guarantee.
 
     >>> released, held_out = cv.hold_out(texts, release)
     >>> private = cv.privatize(released, release, ids=range(len(released)))

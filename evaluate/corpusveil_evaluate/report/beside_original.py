@@ -93,8 +93,8 @@ def evaluate_release(
 
     ``original`` and ``private`` are addresses (files, a folder, a glob; the folder of a release), or both texts in
     memory, as ``cv.privatize`` takes them. Documents are matched by the column ``id``, or without it by position.
-    ``release`` is the release that made the texts: it has the ``space`` and ``collocations`` or the ``store``, and for
-    texts in memory the guarantee. ``encoder`` or ``vectors`` measure similarity of meaning.
+    ``release`` made the texts: it provides the ``space`` and ``collocations`` or the ``store``, and for texts in memory
+    also the guarantee. ``encoder`` or ``vectors`` measure similarity of meaning.
 
     ``asked`` are the keys of ``[evaluate]`` in a configuration file: ``text``, the column with the text; ``label``, a
     column that a model should still predict; ``attribute``, one that no attacker should infer; ``documents``, the
