@@ -147,7 +147,7 @@ def reader_ladder(
     law = "exact" if risk.exact else "estimated"
     shares = prior.shares * np.stack([np.ones(prior.words.size), weights[prior.words]])
     unchanged = Rung("takes the released word for the original", law, risk.unchanged, risk.content.unchanged)
-    by_word = Rung("guesses word by word, by the law and word frequencies", law, risk.share, risk.content.share)
+    by_word = Rung("guesses word by word, from the mechanism and word frequencies", law, risk.share, risk.content.share)
     read, bits = Rung(BY_MODEL, NEEDS_MODEL if model is None else NEEDS_TEXT), BITS if dial else ()
     informed = [Rung(reader, NEEDS_MODEL) for reader in (ALL_OTHERS, *map(DOUBT.format, bits))]
     if model is not None:
