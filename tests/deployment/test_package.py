@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import os
 import re
 import shlex
 import subprocess
@@ -20,9 +21,9 @@ from dockerfile_parse import DockerfileParser
 
 from tests.calls import succeeds
 from tests.collocations.corpora import make, write
-from tests.deployment import standalone
 from tests.deployment.packing import PAGE, pack
 from tests.engines.corpora import Ground, make_ground, release_files
+from tests.engines.processes import Cluster, finished
 
 
 @pytest.mark.packaged
@@ -40,15 +41,17 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatc
     texts = write(tmp_path / "texts", make(3000, 3), 4)
     here, there = tmp_path / "here", tmp_path / "there"
     space = ("--vectors", there / "vectors", "--output", there / "space")
-    with standalone.standalone(tmp_path / "cluster", given=standalone.bare(home)) as master:
-        submit = standalone.submit(packed, master, "--conf", "spark.speculation=true")
+    kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
+    cluster, log = Cluster(tmp_path / "cluster", given={**kept, "HOME": str(home), "PYTHONNOUSERSITE": "1"}), home / "log"
+    python = ("--conf", f"spark.pyspark.python=./{packed.name}", "--conf", f"spark.pyspark.driver.python={packed}")
+    submit = ("--files", str(packed), *python, "--conf", "spark.speculation=true")
+    try:
+        cluster.start()
         for command in (*flow(texts, there, "spark"), ["space", *space], release(ground, there, "spark")):
-            done = subprocess.run(
-                [*submit, *map(str, command)], env=standalone.bare(home), cwd=home, capture_output=True, text=True,
-                check=False, timeout=900,
-            )  # fmt: skip
-            assert done.returncode == 0, (command, done.stderr[-2000:])
-            assert sys.prefix not in done.stdout + done.stderr
+            assert finished(cluster.submit([str(word) for word in command], log, *submit)) == 0, log.read_text()
+            assert sys.prefix not in log.read_text()
+    finally:
+        cluster.stop()
     unpacked = home / ".cache" / "pex"  # where pex unpacks the file; nothing else brought packages
     assert unpacked.exists()
     assert [path for path in home.rglob("site-packages") if not path.is_relative_to(unpacked)] == []

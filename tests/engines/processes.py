@@ -26,12 +26,15 @@ SMALL = (
 )  # fmt: skip
 
 
-def start(command: list[str], home: Path, log: Path, **more: str) -> subprocess.Popen[bytes]:
-    """Start a command in its own session, with its output in ``log``."""
+def start(
+    command: list[str], home: Path, log: Path, given: dict[str, str] | None = None, **more: str
+) -> subprocess.Popen[bytes]:
+    """Start a command in its own session, with its output in ``log``; ``given`` is its environment, if not this one."""
+    known = environment(home) if given is None else given
     with log.open("wb") as said:
         return subprocess.Popen(
-            command, env=environment(home, **more), cwd=home, stdin=subprocess.DEVNULL, stdout=said,
-            stderr=subprocess.STDOUT, start_new_session=True,
+            command, env=known | more, cwd=home, stdin=subprocess.DEVNULL, stdout=said, stderr=subprocess.STDOUT,
+            start_new_session=True,
         )  # fmt: skip
 
 
@@ -116,13 +119,18 @@ def stop_spark(but: str = "") -> None:
 
 
 class Cluster:
-    """A standalone Spark cluster: a master and two workers of one core each, on loopback or another address."""
+    """A standalone Spark cluster: a master and two workers of one core each, on loopback or another address.
 
-    def __init__(self, folder: Path, host: str = "127.0.0.1") -> None:
+    Its processes have this environment and this Python, or what is ``given``.
+    """
+
+    def __init__(self, folder: Path, host: str = "127.0.0.1", given: dict[str, str] | None = None) -> None:
         import pyspark
 
         self.folder = folder
         self.host = host
+        python = {"PYSPARK_PYTHON": sys.executable, "PYSPARK_DRIVER_PYTHON": sys.executable}
+        self.given = environment(folder, **python) if given is None else given
         self.home = Path(pyspark.__file__).parent
         self.url = f"spark://{host}:{free_port(host)}"
         self.workers: list[subprocess.Popen[bytes]] = []
@@ -138,8 +146,8 @@ class Cluster:
     ) -> subprocess.Popen[bytes]:
         process = start(
             [*prefix, str(self.home / "bin" / "spark-class"), f"org.apache.spark.deploy.{name}", *arguments],
-            self.folder, self.folder / log, SPARK_HOME=str(self.home), SPARK_DAEMON_MEMORY="256m",
-            SPARK_LOCAL_IP=host or self.host, PYSPARK_PYTHON=sys.executable,
+            self.folder, self.folder / log, self.given, SPARK_HOME=str(self.home), SPARK_DAEMON_MEMORY="256m",
+            SPARK_LOCAL_IP=host or self.host,
         )  # fmt: skip
         self._started.append(process)
         return process
@@ -167,10 +175,7 @@ class Cluster:
         for name in ("host", "bindAddress"):
             told += ["--conf", f"spark.driver.{name}={self.host}"]
         command = [str(self.home / "bin" / "spark-submit"), "--master", self.url, *told, str(SUBMIT), *arguments]
-        return start(
-            command, self.folder, log, SPARK_HOME=str(self.home), SPARK_LOCAL_IP=self.host,
-            PYSPARK_PYTHON=sys.executable, PYSPARK_DRIVER_PYTHON=sys.executable,
-        )  # fmt: skip
+        return start(command, self.folder, log, self.given, SPARK_HOME=str(self.home), SPARK_LOCAL_IP=self.host)
 
     def stop(self) -> None:
         """End every process of the cluster."""
