@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -26,7 +27,7 @@ TASKS = [PartTask(part, 4) for part in range(4)]
 
 
 class Copied(Done):
-    made: str
+    made: str | list[str]
     size: int
 
 
@@ -170,8 +171,12 @@ def test_an_output_is_made_by_one_call_at_a_time_and_tidied_after_a_crash(tmp_pa
 
 
 def test_a_damaged_record_of_a_stage_is_written_anew(source: Path) -> None:
+    """Also one that names a file elsewhere as what was made, which the next stage would read."""
     run(stage(source), TASKS, Local())
-    for damage in (b"", b"{", b'{"mark": "m"}', b'{"mark": "m", "input": "1", "made": "x", "size": "1"}'):
+    out = source.parent / "out"
+    names: tuple[Any, ...] = ("/etc/passwd", f"{out}/../x", str(out), "s3://elsewhere/x", "", [f"{out}/work/x", "/x"])
+    elsewhere = [json.dumps({"mark": "m", "input": "1", "made": name, "size": 1}).encode() for name in names]
+    for damage in (b"", b"{", b'{"mark": "m"}', b'{"mark": "m", "input": "1", "made": "x", "size": "1"}', *elsewhere):
         (source.parent / "out/work/copies/done" / TASKS[1].record_name).write_bytes(damage)
         again = stage(source)
         run(again, TASKS, Local())

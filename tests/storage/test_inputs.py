@@ -45,6 +45,15 @@ class TestFound:
             == names
         )
 
+    def test_below_a_root_by_paths_that_hold_no_parents(self, tmp_path: Path) -> None:
+        """They are in identities: also of inputs that are named by way of a parent folder."""
+        touch(tmp_path, "blobs/b.json", "in/a.json")
+        inputs, names = [f"{tmp_path}/in/../blobs/b.json", f"{tmp_path}/in/a.json"], ["blobs/b.json", "in/a.json"]
+        assert relative(*inputs) == names
+        assert [shard.relative for shard in find_shards(inputs, f"{tmp_path}/in/..")] == names
+        with pytest.raises(AddressError):
+            find_shards(inputs, f"{tmp_path}/in")
+
 
 def test_rows_of_a_folder_whose_column_begins_with_an_underscore_are_read_and_what_is_hidden_is_said(
     ground: Ground, tmp_path: Path
@@ -143,13 +152,13 @@ def test_the_signature_of_an_address_is_in_no_sentence_path_or_name_of_a_key() -
 
 
 def test_a_link_is_followed_or_refused_but_never_left_out(tmp_path: Path) -> None:
-    """To a file; to a folder, and to nothing. Hidden ones are as other hidden files."""
+    """To a file; to a folder, round in a circle, and to nothing. Hidden ones are as other hidden files."""
     touch(tmp_path, "in/a.json", "in/b/c.json", "away/d.json")
     (tmp_path / "in" / "d.json").symlink_to(tmp_path / "away" / "d.json")
     for name, target in ((".e", "away"), ("_f.json", "nowhere")):
         (tmp_path / "in" / name).symlink_to(tmp_path / target)
     assert [shard.relative for shard in find_shards([str(tmp_path / "in")])] == ["a.json", "b/c.json", "d.json"]
-    for target in ("away", "nowhere"):
+    for target in ("away", "in", "nowhere"):
         (tmp_path / "in" / "b" / "link.json").symlink_to(tmp_path / target)
         for pattern in ("in", "in/**/*.json"):
             with refused("unusable-address", "in/b/link.json"):

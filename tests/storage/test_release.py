@@ -145,7 +145,7 @@ class TestTheReleaseFolder:
         fails(["verify", tmp_path / "out"], "differs", shard.name)
 
     def test_has_a_manifest_that_is_read_strictly(self, finished: Path) -> None:
-        """Whatever is wrong in it is one sentence, of every command that reads it."""
+        """Whatever is wrong in it is one sentence, of every command that reads it; no name leads out of its folder."""
         sound = manifest(finished)
         wrong: list[dict[str, Any]] = [
             {key: value for key, value in sound.items() if key != name} for name in ("checksums", "shards", "guarantee")
@@ -157,6 +157,12 @@ class TestTheReleaseFolder:
             ("configuration", {**sound["configuration"], "columns": {"keep": 5}}),
             ("guarantee", {**sound["guarantee"], "epsilon": "much"}),
         ]  # fmt: skip
+        names = ("../x", "/etc/passwd", "a/b", "..", "", "x\0y", "data/../../x", "data/part-00000-of-00001",
+                 "part-00000-of-00001.jsonl", "data/part-0-of-1.jsonl", "data/part-00000-of-00001.jsonl\n")  # fmt: skip
+        changes += [("shards", [{**sound["shards"][0], "name": name}]) for name in names]
+        measured = (5, [["news"]], [["much", 0.1, "reader", "text"]], [[0.4, 0.1, "reader", "a\nb"]])
+        changes += [("risk", {"risk": 0.5, "recovered": value}) for value in measured]
+        changes.append(("risk", {"risk": None, "recovered": []}))
         wrong += [{**sound, name: value} for name, value in changes]
         sys.set_int_max_str_digits(0)
         texts = [json.dumps(value) for value in wrong] + ["", "[]", "5", "{", '"\\ud800"', "[" * 9999, "\xff"]
