@@ -18,6 +18,7 @@ from pyarrow.parquet import encryption
 from corpusveil.errors import UserError
 from tests.calls import command
 from tests.engines.corpora import UNKNOWN, Ground, packed
+from tests.storage.test_values import OTHERS
 
 SECRET = UNKNOWN.encode()
 SENTENCE = b"bababa dedede kikiki " + SECRET
@@ -112,13 +113,17 @@ def parquet() -> Iterator[Hostile]:
         ("encrypted", encrypted.getvalue(), "encrypted"),
     ):
         yield Hostile(name, "x.parquet", data, said)
-    table = {"text": [UNKNOWN, "a"], "n": [1, None], "f": [0.5, 1.5]}
+    table = {"text": [UNKNOWN, "a"], "n": [1, None], "f": [0.5, 1.5], "k": pa.concat_arrays([not_utf8, not_utf8])}
     for name, more, said in (
         ("an id that is null", ("--id", "n"), "row 2: the id column 'n' is empty"),
         ("an id that is a float", ("--id", "f"), "the id column 'f' is double"),
         ("no id column", ("--id", "m"), "there is no column 'm'"),
+        ("a kept column that is not UTF-8", ("--keep", "k"), "not UTF-8"),
     ):
         yield Hostile(name, "x.parquet", parquet_of(table), said, more)
+    for name, column in OTHERS.items():
+        said = f"{name}: a kept column has strings"
+        yield Hostile(name, "x.parquet", parquet_of({"text": ["bababa"], name: column}), said, ("--keep", name))
 
 
 def rows() -> Iterator[Hostile]:

@@ -7,7 +7,6 @@ import gzip
 import io
 import itertools
 from collections.abc import Sequence
-from pathlib import Path
 
 import orjson
 import pyarrow as pa
@@ -18,37 +17,11 @@ from corpusveil.choices import Separator
 from corpusveil.storage.formats import find
 from corpusveil.storage.forms.delimited import MARKS, Csv
 from corpusveil.storage.forms.jsonlines import JsonLines
-from corpusveil.storage.rows import BLOCK_ROWS, Batch, Columns
+from corpusveil.storage.rows import Batch, Columns
 from corpusveil.storage.values import json_strings
-from tests.calls import fails
-from tests.engines.corpora import (
-    UNKNOWN,
-    Ground,
-)
 
 GOOD = b'{"text": "bababa"}\n'
-SECRET = UNKNOWN.encode()
 JSON_LINES, JSON_LINES_GZIP = find(".jsonl"), find(".jsonl.gz")
-
-
-def place(folder: Path, data: bytes, name: str = "bad.json.gz") -> Path:
-    """Write a sound shard, followed by one with these bytes."""
-    folder.mkdir(exist_ok=True)
-    (folder / "a.json.gz").write_bytes(gzip.compress(GOOD))
-    (folder / name).write_bytes(data)
-    return folder
-
-
-class TestWrongInput:
-    """Which input is wrong is a table of tests/hostile."""
-
-    def test_is_said_by_file_and_row(self, ground: Ground, tmp_path: Path) -> None:
-        """And nothing of the row is said, or released."""
-        lines = GOOD * (BLOCK_ROWS + 5) + b'{"text": "' + SECRET + b'"\n' + GOOD
-        source, output = place(tmp_path / "in", gzip.compress(lines)), tmp_path / "out"
-        said = fails(ground.arguments(source, output), "bad-shards", f"{source}/bad.json.gz, row {BLOCK_ROWS + 6}: ")
-        assert UNKNOWN not in said
-        assert [path.name for path in output.rglob("*") if path.is_file()] == ["part-00000-of-00002.json.gz"]
 
 
 class TestUnusualInput:

@@ -169,7 +169,10 @@ class TestALossOfPower:
 SECRET = UNKNOWN.encode()
 SOUND = b'{"text": "bababa dedede", "id": 1}\n'
 BAD = {
-    "x.jsonl": (SOUND + SECRET + b"\n" + SOUND + b'{"text": 1, "n": "' + SECRET + b'"}\n', [2, 4]),
+    "x.jsonl": (
+        SOUND * BLOCK_ROWS + SECRET + b"\n" + SOUND + b'{"text": 1, "n": "' + SECRET + b'"}\n',
+        [BLOCK_ROWS + 1, BLOCK_ROWS + 3],
+    ),
     "x.txt": (b"bababa\n\xff" + SECRET + b"\n\ndedede\n", [2]),
 }
 DROP = ("--on-bad-rows", "drop")
@@ -253,16 +256,6 @@ def test_rows_of_csv_are_whole_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyP
         batches = list(formats.find(".csv").batches(io.BytesIO(data), "x.csv", Columns(id="id")))
         assert [text for batch in batches for text in batch.texts.to_pylist()] == ['a\n, "b', "\n", "c", "d\n\n"], size
         assert [identity for batch in batches for identity in batch.ids or ()] == ["1", "2", "3", ""], size
-
-
-def test_bad_rows_of_parquet(ground: Ground, tmp_path: Path) -> None:
-    """Ids may not be null, and a text may."""
-    table = pa.table({"text": ["a", "b", None, "kikiki"], "id": [1, None, 4, 5]})
-    pq.write_table(table, tmp_path / "x.parquet")
-    arguments = ground.arguments(tmp_path / "x.parquet", tmp_path / "out", "--id", "id", *DROP)
-    succeeds(*arguments)
-    assert dropped(tmp_path / "out") == [2]
-    assert manifest(tmp_path / "out")["documents"] == 2
 
 
 def test_sound_rows_keep_their_numbers(ground: Ground, tmp_path: Path) -> None:
