@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any, ClassVar, assert_type
+from typing import assert_type
 
 import pandas as pd
 import pytest
@@ -76,21 +76,16 @@ def test_many_unknown_words_are_said_and_never_named(space: str, tmp_path: Path)
     assert len(read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")) == 40
 
 
-class TestFramesEverywhere:
-    ROWS: ClassVar[dict[str, list[Any]]] = {
-        "name": [None, "Zelda"], "body": [None, "Zelda sees the river, which is cold and long in winter."]
-    }  # fmt: skip
-
-    def test_both_units_are_shown_in_a_notebook(self) -> None:
-        """What words and passages are is what releases of these names write; markup of a text stays text."""
-        frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
-        passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
-        made = cv.preview(frame, text="body", key=key)
-        given, texts = list(frame["body"][:1]), [drawn.texts for drawn in made.drawn]
-        assert texts == [cv.privatize(given, release, ["0"], "body") for release in (words, passage)]
-        html = made._repr_html_()
-        assert made.drawn[0].name in html
-        assert "passage, epsilon 10" in html
-        assert "&lt;b&gt;The river" in html
-        assert "<b>" not in html
-        assert str(made).count("Under the key that was given.") == 1
+def test_both_units_are_shown_in_a_notebook() -> None:
+    """What words and passages are is what releases of these names write; markup of a text stays text."""
+    frame, key = pd.DataFrame({"body": ["<b>The river</b> is cold.", None]}), cv.Key.for_tests()
+    passage, words = cv.release(store="en", epsilon=10, key=key), cv.release(risk=0.5, key=key)
+    made = cv.preview(frame, text="body", key=key)
+    given, texts = list(frame["body"][:1]), [drawn.texts for drawn in made.drawn]
+    assert texts == [cv.privatize(given, release, ["0"], "body") for release in (words, passage)]
+    html = made._repr_html_()
+    assert made.drawn[0].name in html
+    assert "passage, epsilon 10" in html
+    assert "&lt;b&gt;The river" in html
+    assert "<b>" not in html
+    assert str(made).count("Under the key that was given.") == 1

@@ -137,21 +137,6 @@ class TestWhatIsPrinted:
         shown = *made["guarantee_in_words"], made["content_sha256"], f"{tmp_path / 'out'}.records"
         assert all(said in out for said in shown)
 
-    def test_is_nothing_but_the_error_of_a_release_that_is_refused(
-        self, ground: Ground, source: Path, tmp_path: Path
-    ) -> None:
-        """An error comes before announcements: they would bury it."""
-        used = tmp_path / "used" / "data" / "part-00000-of-00001.jsonl"
-        used.parent.mkdir(parents=True)
-        used.write_text("{}")
-        cap = ("--ledger", str(tmp_path / "ledger"), "--unit", "content", "--cap", "0.1")
-        for given, output, more in (
-            (tmp_path / "none", "out", ()), (source, "used", ()), (source, "out", cap),
-        ):  # fmt: skip
-            ended = command(*ground.arguments(given, tmp_path / output, *more))
-            assert (ended.status, ended.out) == (2, "")
-            assert ended.err.startswith("corpusveil: ")
-
     @pytest.mark.parametrize("bad", ["column", "line", "package"])
     def test_is_no_promise_of_a_run_that_the_first_rows_stop(
         self, bad: str, ground: Ground, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -166,14 +151,6 @@ class TestWhatIsPrinted:
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
-
-
-def test_a_choice_that_is_mistyped_names_the_nearest() -> None:
-    for words, named in (
-        (["--per", "tokn"], "did you mean token?"),
-        (["--progress", "br"], "'bar', 'lines', 'none'. ["),
-    ):
-        fails(["privatize", "a.txt", "--risk", "0.5", "--output", "b", *words], "wrong-setting", named)
 
 
 HELP = """

@@ -42,7 +42,8 @@ def test_a_cluster_runs_everything_from_an_empty_home(tmp_path: Path, monkeypatc
     here, there = tmp_path / "here", tmp_path / "there"
     space = ("--vectors", there / "vectors", "--output", there / "space")
     kept = {name: os.environ[name] for name in ("PATH", "JAVA_HOME") if name in os.environ}
-    cluster, log = Cluster(tmp_path / "cluster", given={**kept, "HOME": str(home), "PYTHONNOUSERSITE": "1"}), home / "log"
+    cluster = Cluster(tmp_path / "cluster", given={**kept, "HOME": str(home), "PYTHONNOUSERSITE": "1"})
+    log = home / "log"
     python = ("--conf", f"spark.pyspark.python=./{packed.name}", "--conf", f"spark.pyspark.driver.python={packed}")
     submit = ("--files", str(packed), *python, "--conf", "spark.speculation=true")
     try:

@@ -20,15 +20,13 @@ import pytest
 import corpusveil as cv
 from corpusveil.collocations.collocation_table import load_collocations
 from corpusveil.errors import CorpusveilError
-from corpusveil.jobs import beam, java
+from corpusveil.jobs import beam
 from corpusveil.pipelines.settings import toml
 from corpusveil.recognizers.terms import ListedTerms
 from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.spaces.vocabulary import read_words
-from corpusveil.text.markup import plain
-from corpusveil.transforms.handshake import SameVersions
 from tests.engines.corpora import WORDS, make_space
 from tests.ledger.books import release_of
 
@@ -114,15 +112,6 @@ def test_an_option_of_dataflow_is_known_or_refused(report: str, options: str, na
     assert name in said_by(beam.Beam("DataflowRunner", (options,)).check), report
 
 
-def test_a_worker_with_another_environment_is_told_how_to_get_ours() -> None:
-    """gettyimages/docker-spark#58, horovod/horovod#883 and dask/distributed#344."""
-    for said in ("[PYTHON_VERSION_MISMATCH] (3, 5)", f"Error from python worker: No module {SECRET}"):
-        sentence = str(java.failure(RuntimeError(said)))
-        assert "PYSPARK_PYTHON" in sentence
-        assert SECRET not in sentence
-    assert "numpy" in said_by(lambda: SameVersions(print, {"numpy": "0"})(SECRET))
-
-
 def of_terms(file: str) -> object:
     return ListedTerms.of_bytes(Path(file).read_bytes(), file)
 
@@ -175,30 +164,3 @@ def test_files_of_others_are_read_or_refused_by_name(
         assert name in sentence, report
     else:
         assert read(str(file)) == expected, report
-
-
-@pytest.mark.parametrize(
-    ("report", "terms", "text", "found"),
-    [
-        ("data-privacy-stack/presidio#857", "Mr", "Mr. Smith, (Mr)", ["Mr", "Mr"]),
-        ("vi3k6i5/flashtext#119", "Bay Area", "İ love the Bay Area.", ["Bay Area"]),
-        ("vi3k6i5/flashtext#143", "Çelik\nİpek", "Deniz Çeli\u0307k, i\u0307pek", ["Çeli\u0307k", "i\u0307pek"]),
-        ("capitals without accents", "Ελένη Ρήγα\nΜαΐρη", "ΕΛΕΝΗ ΡΗΓΑ, ΜΑΙΡΗ", ["ΕΛΕΝΗ ΡΗΓΑ", "ΜΑΙΡΗ"]),
-        ("areebbeigh/profanityfilter#26", "C++\n@$$\n.NET", "C++, @$$ and .NET.", ["C++", "@$$", ".NET"]),
-        ("saeedkolivand/ai-job-hunter-app#804", "search", "research, a search", ["search"]),
-    ],
-)
-def test_terms_are_found(report: str, terms: str, text: str, found: list[str]) -> None:
-    spans = ListedTerms.of_bytes(terms.encode(), "terms.txt")([text])[0]
-    assert [text[start:end] for start, end, _ in spans] == found, report
-
-
-def test_html_is_what_a_browser_shows() -> None:
-    for report, text, shown in (
-        ("weblyzard/inscriptis#45", "<b>$<!-- -->90<!-- -->.<!-- -->74</b>", "$90.74"),
-        ("rushter/selectolax#115", f"<b>a</b><script>let {SECRET} = '</b>';</script>", "a\n"),
-        ("Alir3z4/html2text#208", "<b>b</b>&#8206; &#xD800;", "b\u200e \ufffd"),
-        ("theexperiencecompany/gaia#783", "&lt;script&gt;keep&lt;/script&gt;", "<script>keep</script>"),
-        ("apache/incubator-pagespeed-mod#98", f"<!-<meta {SECRET}--> seen", " seen"),
-    ):
-        assert plain(text) == shown, report

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime as dt
 import json
 import math
 import threading
@@ -216,7 +217,11 @@ class TestUnits:
         frame = pd.DataFrame({"customer": ["a", None, None], "text": [TEXT, None, TEXT]})
         with refused("unsuitable-data", "row 3"):
             cv.privatize(frame, release_of(space), ids=list("abc"), ledger=cv.Ledger(ledger), unit="customer")
-        for values, why in (([[1], None, [2]], "list"), ([7.0, None, 1.0], "float"), (["", None, "b"], "missing")):
+        day = dt.date(2026, 5, 17)
+        for values, why in (
+            ([[1], None, [2]], "list"), ([7.0, None, 1.0], "float"), (["", None, "b"], "missing"),
+            ([day, None, day], "date"), ([True, None, False], "bool"), ([b"a", None, b"b"], "b"),
+        ):  # fmt: skip
             table = frame.assign(customer=values)
             for given in (table, pl.from_pandas(table), pa.table(table)):
                 with refused("unsuitable-data", "row 1", why):

@@ -30,6 +30,7 @@ CASES = {
     """<b>x</b> <a b='>' <i c=">""": "x ",
     "a <!-- no end <b>x</b>": "a ",
     "a <script> no end <b>x</b>": "a \n",
+    "<!-<meta of a page--> seen &#xD800;": " seen \ufffd",
     "a <![CDATA[ no end <b>x</b>": "a  no end <b>x</b>",
     "": "",
 }
