@@ -37,7 +37,7 @@ def through(shards: list[str], folder: str) -> dict[str, Any]:
     """Copy shards through our reader and writer."""
     columns = Columns()
     for shard in shards:
-        form = formats.find(formats.form_of(shard))
+        form = formats.form_of(shard)
         with files.open_read(shard) as source, files.open_write(f"{folder}/{Path(shard).name}") as sink:
             writer = form.writer(sink, columns, hashlib.sha256(), [])
             row = 0

@@ -105,7 +105,7 @@ def films() -> Sample:
 def held_out(source: str) -> list[str]:
     """Return the texts of the last shard, which no model has read, whose address names a source."""
     url = inputs.shards()[-1]
-    batches = formats.find(formats.form_of(url)).batches
+    batches = formats.form_of(url).batches
     texts: list[str] = []
     with open(url, "rb") as file:
         for batch in batches(file, url, Columns("text", None, ("url",))):

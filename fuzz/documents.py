@@ -69,7 +69,7 @@ def gather(batches: Sequence[Batch], columns: Columns) -> Rows:
 
 
 def read(path: Path, columns: Columns, start: int = 0, stop: int | None = None) -> list[Batch]:
-    form = formats.find(formats.form_of(path.name))
+    form = formats.form_of(path.name)
     with files.open_read(str(path)) as file:
         return list(form.batches(file, str(path), columns, start, stop))
 

@@ -102,7 +102,7 @@ class Schedule:
     def look(self) -> Look:
         """Return what the input has. Raises UserError without a shard, as of a folder that is not mounted."""
         known, look, settings = dict(self.state.shards), Look({}, []), self.document.settings
-        form = formats.form_of(next(iter(known))) if known else ""
+        form = formats.suffix_of_file(next(iter(known))) if known else ""
         inputs = needed(settings.corpus, "corpus").input
         shards = find_shards(inputs, self.root, form=form, aliens=look.left_out)
         look.there = {shard.relative: shard for shard in shards}

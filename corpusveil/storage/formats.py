@@ -35,7 +35,7 @@ FORMATS = ("same", *(suffix[1:] for suffix in SUFFIXES))
 """The possible formats of an output."""
 
 
-def form_of(name: str) -> str:
+def suffix_of_file(name: str) -> str:
     """Return the suffix that identifies a file's format. Raises UserError for an unknown suffix."""
     plain = without_queries(name)
     for suffix in SUFFIXES:
@@ -44,6 +44,11 @@ def form_of(name: str) -> str:
     raise DataError(
         f"{name}: the name does not say the format of this file; use one of the endings {', '.join(SUFFIXES)}."
     )
+
+
+def form_of(name: str) -> Form:
+    """Return the form of a file. Raises UserError for an unknown suffix."""
+    return find(suffix_of_file(name))
 
 
 def suffix_of(format: str) -> str | None:

@@ -162,7 +162,7 @@ class _Walk:
         by_form: dict[str, list[str]] = {}
         for url in entries:
             try:
-                by_form.setdefault(formats.form_of(url), []).append(url)
+                by_form.setdefault(formats.suffix_of_file(url), []).append(url)
             except DataError as error:
                 self._leave_out(error)
         if not by_form:

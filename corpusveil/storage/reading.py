@@ -43,7 +43,7 @@ class BadRows:
 
 def names_of(shard: InputShard, separator: Separator) -> list[str]:
     with files.open_read(shard.url) as file:
-        return formats.find(formats.form_of(shard.url)).names(file, shard.url, separator)
+        return formats.form_of(shard.url).names(file, shard.url, separator)
 
 
 def _have_names(shards: Sequence[InputShard], separator: Separator) -> bool:
@@ -63,7 +63,7 @@ def first_types(shards: Sequence[InputShard], columns: Columns) -> list[str]:
     """Return the types of the first shard that can be read."""
     for shard in shards:
         with contextlib.suppress(DataError), files.open_read(shard.url) as file:  # its task refuses a damaged shard
-            return type_names(formats.find(formats.form_of(shard.url)).kept_types(file, shard.url, columns))
+            return type_names(formats.form_of(shard.url).kept_types(file, shard.url, columns))
     return []
 
 
@@ -73,7 +73,7 @@ def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str 
     ``suffix`` is that of the output, None for that of the input. Raises UserError if the forms of input or output can't
     hold the columns.
     """
-    source = formats.find(formats.form_of(shards[0].url))
+    source = formats.form_of(shards[0].url)
     target = formats.find(suffix) if suffix else source
     if source.has_separator and not _have_names(shards, columns.separator):
         why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
@@ -89,7 +89,7 @@ def first_rows(task: ShardTask, columns: Columns, bad: BadRows | None) -> list[B
     """Return the first rows of the first shard. Raises BadShardsError if they cannot be used."""
     try:
         with files.open_read(task.url) as file:
-            batches = formats.find(formats.form_of(task.url)).batches(file, task.url, columns, 0, _FIRST_ROWS)
+            batches = formats.form_of(task.url).batches(file, task.url, columns, 0, _FIRST_ROWS)
             return list(_sound(batches, task, columns.id, bad))
     except DataError as error:
         raise BadShardsError({task.shard: str(error)}) from None
@@ -114,7 +114,7 @@ class OpenShard:
 @contextlib.contextmanager
 def reading(task: ShardTask, columns: Columns, key: bytes = b"", bad: BadRows | None = None) -> Iterator[OpenShard]:
     """Open the shard of a task, with its digest under ``key``; ``bad`` takes rows that are, which raise without it."""
-    form = formats.find(formats.form_of(task.url))
+    form = formats.form_of(task.url)
     with files.open_read(task.url) as raw:
         keyed = KeyedReader(raw, key)
         file: Any = keyed.whole() if form.seeks else keyed
@@ -162,7 +162,7 @@ def _sound(
                 aside.add(bad, sentence)
             yield batch
     except UserError:
-        if codec := compression.codec_of(formats.form_of(task.url)):
+        if codec := formats.form_of(task.url).codec:
             with files.open_read(task.url) as file:
                 for _ in compression.chunks(file, task.url, codec):
                     pass

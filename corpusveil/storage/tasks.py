@@ -69,7 +69,7 @@ def plan(
     shares = _shares(shards, slots) if rows_per_task is None else dict.fromkeys(range(len(shards)), 0)
     rows_per_byte: list[float] = []
     for number, shard in enumerate(shards):
-        form = formats.form_of(shard.url)
+        form = formats.suffix_of_file(shard.url)
         whole = ShardTask(number, len(shards), shard.url, shard.relative, shard.size, suffix or form)
         tasks += _parts(whole, form, shares.get(number, 1), rows_per_task, rows_per_byte)
     return tasks

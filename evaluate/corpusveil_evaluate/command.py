@@ -162,7 +162,7 @@ def _texts_of(url: str) -> list[str]:
     from corpusveil.storage.rows import Columns
 
     with files.open_read(url) as file:
-        form = formats.find(formats.form_of(url))
+        form = formats.form_of(url)
         return [text or "" for batch in form.batches(file, url, Columns()) for text in batch.texts.to_pylist()]
 
 

@@ -138,7 +138,7 @@ def _rows(inputs: Sequence[str], columns: Columns, unreadable: list[str] | None 
     """
     number = 0
     for shard in find_shards(inputs):
-        form = formats.find(formats.form_of(shard.url))
+        form = formats.form_of(shard.url)
         form.check(columns)
         with files.open_read(shard.url) as file:
             for batch in form.batches(file, shard.url, columns):

@@ -143,7 +143,7 @@ def test_a_pipe_or_a_device_is_refused_and_not_waited_for(tmp_path: Path) -> Non
 def test_the_signature_of_an_address_is_in_no_sentence_path_or_name_of_a_key() -> None:
     """Whoever has it reads the file; and each time it is another, for the same documents."""
     signed = [f"https://h.example:8080/in/a.jsonl.gz?X-Amz-Date=1:{name}&X-Amz-Signature={name}#f" for name in "xy"]
-    assert {formats.form_of(url) for url in signed} == {".jsonl.gz"}
+    assert {formats.suffix_of_file(url) for url in signed} == {".jsonl.gz"}
     assert len({home.own_key("/out", [url, "in/q?x.json"], None) for url in signed}) == 1
     for end in (": gone.", ", which is here", " ", ".", "", "\n", ")."):
         assert str(AddressError(signed[0] + end)).startswith("https://h.example:8080/in/a.jsonl.gz" + end.strip())

@@ -118,7 +118,7 @@ class Run:
     def job(self, shards: Sequence[InputShard], reads: CorpusIn, writes: CorpusOut) -> ShardJob:
         """Return the work of each task."""
         release, columns = self.release, reads.columns
-        is_table = (formats.suffix_of(writes.format) or formats.form_of(shards[0].url)) == ".parquet"
+        is_table = (formats.suffix_of(writes.format) or formats.suffix_of_file(shards[0].url)) == ".parquet"
         return ShardJob(
             release.kernel(),
             reads,
@@ -161,7 +161,7 @@ class Run:
 
     def _check(self, shards: Sequence[InputShard], columns: Columns, output: str, records: Records) -> None:
         """Raise UserError if the places of the run are taken or contain each other, or a form lacks what is asked."""
-        form = formats.find(formats.form_of(shards[0].url))
+        form = formats.form_of(shards[0].url)
         refuse_overlap(self.reads.inputs, shards, output, records.url)
         if self.spending is not None:
             refuse_nested(self.spending.ledger, "the ledger", output)

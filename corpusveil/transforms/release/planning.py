@@ -171,7 +171,7 @@ def _part(task: ShardTask) -> tuple[ShardTask, float]:
     """Return the part of a task that is sampled, and its share of the shard."""
     if task.size <= WHOLE_BYTES:
         return task, 1.0
-    rows = about_rows(task.url, formats.form_of(task.url))
+    rows = about_rows(task.url, formats.suffix_of_file(task.url))
     return (dataclasses.replace(task, stop=ROWS), ROWS / rows) if rows > ROWS else (task, 1.0)
 
 

@@ -149,7 +149,7 @@ def read_task(
     ``second`` names the second text of pairs, ``split`` the column with ``train``, ``dev`` (or ``validation``) or
     ``test``. Raises UserError for a missing column and for the first unreadable row.
     """
-    form = formats.find(formats.form_of(url))
+    form = formats.form_of(url)
     if not form.has_columns:
         raise DataError(f"{url}: plain text has no labels; give Parquet, CSV or JSON lines.")
     keep = [each for each in ("label", second, split) if each is not None]

@@ -37,7 +37,7 @@ def read_rows(url: str) -> Iterator[Rows]:
     if url.removesuffix(codec_of(url)).endswith(".tsv"):
         yield from _tab_separated(url)
         return
-    form = formats.find(formats.form_of(url))
+    form = formats.form_of(url)
     with files.open_read(url) as file:
         for batch in form.batches(file, url, Columns("text", "id")):
             for bad in batch.bad:
