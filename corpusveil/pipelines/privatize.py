@@ -13,7 +13,7 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.storage import files
 from corpusveil.storage.rows import Batch
 from corpusveil.text.counts import MANY_UNKNOWN
-from corpusveil.transforms.identities import repeated
+from corpusveil.transforms.identities import repeated_ids
 from corpusveil.transforms.release.corpus import Outcome
 from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
 from corpusveil.transforms.release.manifest import MANIFEST
@@ -43,7 +43,11 @@ def privatize(
                 for line in plan.run.spending.doubts():
                     watch.warn(f"warning: {line}")
         for batch in first:
-            if batch.ids is not None and plan.run.release.duplicates == "independent" and (said := repeated(batch.ids)):
+            if (
+                batch.ids is not None
+                and plan.run.release.duplicates == "independent"
+                and (said := repeated_ids(batch.ids))
+            ):
                 watch.warn(f"warning: in the first rows, {said}")
 
     engine = plan.engine.engine()

@@ -38,7 +38,7 @@ from corpusveil.transforms.release.keyed_release import AnyRelease, require_rele
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.planning import Forecast, forecast
 from corpusveil.transforms.release.release import Release
-from corpusveil.transforms.table import Units, chunks_of, plain_texts
+from corpusveil.transforms.table import Units
 
 _RELEASES = ("space", "store", "mechanism", "budget", "text", "spans")
 """The sections of settings that a release is made of."""
@@ -107,8 +107,7 @@ def preview(
     if shows_both:
         ways.append((_named("cv.preview", None, None, {"store": ENGLISH, "epsilon": PASSAGE}), [PASSAGE]))
     frame = frame_of(texts, text)
-    plain = (plain_texts(chunk, text).cast(pa.large_string()) for chunk in chunks_of(frame.texts))
-    sample = pa.chunked_array(plain, pa.large_string())
+    sample = frame.texts.cast(pa.large_string())
     there = [row for row, content in enumerate(sample.slice(0, ROWS).to_pylist()) if content and content.strip()]
     if not there:
         raise DataError(f"{text}: the first {ROWS} rows have no text; give others.")

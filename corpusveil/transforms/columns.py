@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.errors import DataError, SettingError, of_other_type
-from corpusveil.transforms.identities import column_values
+from corpusveil.transforms.frames import column_values
 from corpusveil.transforms.release.keyed_release import AnyRelease
 from corpusveil.transforms.table import of_columns
 

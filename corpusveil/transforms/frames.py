@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,10 +21,11 @@ from corpusveil.errors import (
 )
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import is_string, not_kept, of_own_rows, require_kept
-from corpusveil.transforms.identities import column_values
 
 Kept = str | Sequence[str]
 """The columns to keep, by name."""
+COMBINED_BYTES = 1 << 30
+"""Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,10 @@ class Frame:
     ``column`` is None for texts that have no further columns.
     """
 
-    texts: pa.Array | pa.ChunkedArray
+    texts: pa.ChunkedArray
+    """Strings without a dictionary, in one chunk, unless it would be too large."""
+    kind: pa.DataType
+    """The Arrow type of the texts as they were given."""
     back: Callable[[list[pa.Array]], Any]
     column: Callable[[str], Any] | None = None
     dropped: Sequence[str] = ()
@@ -60,7 +65,7 @@ def frame_of(data: Any, text: str, keep: Kept = ()) -> Frame:
 def _frame(data: Any, columns: Columns) -> Frame:
     if isinstance(data, (list, tuple)):
         kind = tuple if isinstance(data, tuple) else list
-        return Frame(large_strings(data, None), lambda parts: kind(_texts(parts)))
+        return Frame(*_plain(large_strings(data, None), columns.text), lambda parts: kind(_texts(parts)))
     if isinstance(data, (pa.Array, pa.RecordBatch)):  # one chunk of a column or a table
         whole = pa.chunked_array([data]) if isinstance(data, pa.Array) else pa.table(data)
         frame = _frame(whole, columns)
@@ -69,7 +74,7 @@ def _frame(data: Any, columns: Columns) -> Frame:
     if given.implementation.is_pandas_like():
         _refuse_index(given.to_native().index)
     if isinstance(given, nw.Series):
-        return Frame(_arrow(given, columns.text), lambda parts: _like(given, parts))
+        return Frame(*_plain(_arrow(given, columns.text), columns.text), lambda parts: _like(given, parts))
     stays, dropped = stays_of(given.columns, columns)
     own = {name: _kept(given.get_column(name), name) for name in columns.keep}
     text = given.get_column(columns.text)
@@ -83,7 +88,44 @@ def _frame(data: Any, columns: Columns) -> Frame:
         own[columns.text] = _like(text, parts)
         return made({name: own[name] for name in (given.columns[place] for place in stays)})
 
-    return Frame(_arrow(text, columns.text), to_frame, column, dropped)
+    return Frame(*_plain(_arrow(text, columns.text), columns.text), to_frame, column, dropped)
+
+
+def column_values(column: Any, what: str = "a column") -> Any:
+    """Return the values of a column or list of any library: of Arrow, or a list of Python's values.
+
+    Raises UserError, which says ``what`` it is, for what is not one value for each row in their order.
+    """
+    if isinstance(column, (pa.Array, pa.ChunkedArray)):
+        return column
+    is_row_by_row = isinstance(column, Iterable) and len(getattr(column, "shape", (0,))) == 1
+    if not is_row_by_row or isinstance(column, (Mapping, AbstractSet, str, bytes, bytearray)):
+        raise of_other_type(what, column, "the name of a column, or a list or column with a value for each text")
+    if hasattr(column, "to_arrow"):
+        return column.to_arrow()
+    if hasattr(column, "isna"):
+        return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
+    return [value.item() if hasattr(value, "item") else value for value in column]
+
+
+def _plain(texts: pa.Array | pa.ChunkedArray, name: str) -> tuple[pa.ChunkedArray, pa.DataType]:
+    """Return texts as strings without a dictionary, in one chunk unless it would be too large, and their own type."""
+    chunks = [texts] if isinstance(texts, pa.Array) else texts.chunks
+    if len(chunks) != 1 and texts.nbytes < COMBINED_BYTES:
+        whole = texts.combine_chunks()
+        chunks = whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]
+    kind = pa.large_string() if pa.types.is_dictionary(texts.type) else texts.type
+    return pa.chunked_array([plain_texts(chunk, name) for chunk in chunks], kind), texts.type
+
+
+def plain_texts(column: pa.Array, name: str) -> pa.Array:
+    """Return a column of strings without a dictionary. Raises UserError for text that is not UTF-8."""
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        raise DataError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
+    coded = pa.types.is_dictionary(column.type)
+    return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
 
 
 def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:

@@ -1,17 +1,20 @@
-"""What identifies a document: a column, ids, or row numbers; there is no default."""
+"""The documents of a frame, and what identifies each: a column, ids, or row numbers; there is no default."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+import dataclasses
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import pyarrow as pa
 
 from corpusveil.display import several
-from corpusveil.errors import DataError, SettingError, missing_ids, of_other_type
+from corpusveil.errors import DataError, SettingError, missing_ids
+from corpusveil.storage.documents import Documents
 from corpusveil.storage.values import is_string
+from corpusveil.transforms.frames import Frame, column_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +44,25 @@ _LEAST, _MOST = -(1 << 63), 1 << 64
 """The bounds of whole numbers that are ids: 64 bits, with a sign or without."""
 
 
+def documents_in(frame: Frame, ids: Ids | None, text: str, units: Sequence[str]) -> list[Documents]:
+    """Return the documents of a frame, as many parts as its texts have chunks; units are columns.
+
+    Warns, on behalf of the caller of ``privatize``, if texts share ids.
+    """
+    if frame.column is None and units:
+        raise DataError(f"unit {units[0]}: these texts have no columns; give a table that has this one.")
+    identities = identities_of_documents(ids, len(frame), frame.column)
+    if said := repeated_ids(identities):
+        warnings.warn(f"ids: {said}", stacklevel=5)
+    of_units = {} if frame.column is None else {name: frame.column(name) for name in units}
+    whole = Documents(frame.texts, identities, text, of_units, range(len(frame)), "the texts")
+    made, first = list[Documents](), 0
+    for chunk in frame.texts.chunks:
+        made.append(dataclasses.replace(whole.part(first, first + len(chunk)), texts=chunk))
+        first += len(chunk)
+    return made
+
+
 def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], Any] | None = None) -> list[Any]:
     """Return the identities of this many documents.
 
@@ -68,24 +90,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
     return identities_of(given, "ids")
 
 
-def column_values(column: Any, what: str = "a column") -> Any:
-    """Return the values of a column or list of any library: of Arrow, or a list of Python's values.
-
-    Raises UserError, which says ``what`` it is, for what is not one value for each row in their order.
-    """
-    if isinstance(column, (pa.Array, pa.ChunkedArray)):
-        return column
-    is_row_by_row = isinstance(column, Iterable) and len(getattr(column, "shape", (0,))) == 1
-    if not is_row_by_row or isinstance(column, (Mapping, AbstractSet, str, bytes, bytearray)):
-        raise of_other_type(what, column, "the name of a column, or a list or column with a value for each text")
-    if hasattr(column, "to_arrow"):
-        return column.to_arrow()
-    if hasattr(column, "isna"):
-        return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
-    return [value.item() if hasattr(value, "item") else value for value in column]
-
-
-def repeated(identities: Sequence[Any]) -> str:
+def repeated_ids(identities: Sequence[Any]) -> str:
     """Return a warning if texts share ids; nothing if they do not."""
     different = len(set(identities))
     if different == len(identities):

@@ -23,10 +23,10 @@ from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import not_kept
-from corpusveil.transforms.frames import Kept, not_copied, place_of, stays_of
+from corpusveil.transforms.frames import Kept, not_copied, place_of, plain_texts, stays_of
 from corpusveil.transforms.identities import identities_of
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
-from corpusveil.transforms.table import Units, of_columns, plain_texts, privatized_parts
+from corpusveil.transforms.table import Units, of_columns, privatized_parts
 
 OF_IDS = ("string", "tinyint", "smallint", "int", "bigint")
 """The types of ids."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias, TypeVar
@@ -28,22 +27,18 @@ from corpusveil.transforms.frames import (
     is_text,
     large_strings,
     not_copied,
+    plain_texts,
     require_text,
 )
 from corpusveil.transforms.identities import (
     Ids,
+    documents_in,
     identities_of,
-    identities_of_documents,
-    repeated,
 )
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 from corpusveil.waiting import reached, waiting
 
 T = TypeVar("T")
-
-COMBINED_BYTES = 1 << 30
-"""Chunks of columns below this size are joined and privatized at once; larger columns are done chunk by chunk."""
-
 
 Units: TypeAlias = str | Sequence[str] | Mapping[str, str] | None
 """The units of a ledger: a column or ``content``, several, or columns by name."""
@@ -136,13 +131,10 @@ def _privatized(
     spending: Spending | None,
 ) -> Any:
     kernel = release.kernel()
-    if chunks := chunks_of(frame.texts):
-        release.refuse(plain_texts(chunks[0], text))
-
+    if chunks := frame.texts.chunks:
+        release.refuse(chunks[0])
     units = () if spending is None else spending.columns
     documents = documents_in(frame, ids, text, units)
-    if said := repeated([identity for part in documents for identity in part.identities]):
-        warnings.warn(f"ids: {said}", stacklevel=4)
     if spending is not None:
         for some in (part.with_text() for part in documents):  # before there is a ledger
             for unit in (unit for unit in spending.units if unit.column is not None):
@@ -153,24 +145,9 @@ def _privatized(
         warnings.warn(not_copied(listed(frame.dropped)), stacklevel=4)
     parts: list[pa.Array] = []
     for number, some in enumerate(documents, 1):
-        parts += privatized_parts(kernel, some, frame.texts.type)
+        parts += privatized_parts(kernel, some, frame.kind)
         reached("", number / len(documents))
     return frame.back(parts)
-
-
-def documents_in(frame: Frame, ids: Ids | None, text: str, units: Sequence[str]) -> list[Documents]:
-    """Return the documents of a frame, as many parts as its texts have chunks; units are columns."""
-    if frame.column is None and units:
-        raise DataError(f"unit {units[0]}: these texts have no columns; give a table that has this one.")
-    identities = identities_of_documents(ids, len(frame), frame.column)
-    of_units = {} if frame.column is None else {name: frame.column(name) for name in units}
-    whole = Documents(frame.texts, identities, text, of_units, range(len(frame)), "the texts")
-    made, first = list[Documents](), 0
-    for chunk in chunks_of(frame.texts):
-        part = whole.part(first, first + len(chunk))
-        made.append(dataclasses.replace(part, texts=plain_texts(chunk, text)))
-        first += len(chunk)
-    return made
 
 
 def _require_order(texts: Any, ids: Any) -> None:
@@ -223,30 +200,9 @@ def of_columns(release: AnyRelease, name: str) -> Callable[[Any, Any, Any], pa.A
     return run
 
 
-def plain_texts(column: pa.Array, name: str) -> pa.Array:
-    """Return a column of strings without a dictionary. Raises UserError for text that is not UTF-8."""
-    try:
-        column.validate(full=True)
-    except pa.ArrowInvalid:
-        raise DataError(f"{name}: this column has text that is not valid UTF-8; repair it first.") from None
-    coded = pa.types.is_dictionary(column.type)
-    return column.dictionary.cast(pa.large_string()).take(column.indices) if coded else column
-
-
 def _cast(texts: pa.LargeStringArray, kind: pa.DataType) -> pa.Array:
     if not pa.types.is_dictionary(kind):
         return texts.cast(kind)
     coded = texts.dictionary_encode()  # Arrow casts to dictionaries of some string types only
     indices, words = coded.indices.cast(kind.index_type), coded.dictionary.cast(kind.value_type)
     return pa.DictionaryArray.from_arrays(indices, words, ordered=kind.ordered)
-
-
-def chunks_of(column: pa.Array | pa.ChunkedArray) -> list[pa.Array]:
-    """Return a column as arrays to process: a single array, unless it would be too large."""
-    if not isinstance(column, pa.ChunkedArray):
-        return [column]
-    if column.num_chunks == 1 or column.nbytes >= COMBINED_BYTES:
-        chunks: list[pa.Array] = column.chunks
-        return chunks
-    whole = column.combine_chunks()
-    return whole.chunks if isinstance(whole, pa.ChunkedArray) else [whole]

@@ -83,7 +83,7 @@ class TestLedger:
         self, release: cv.Release, columns: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """A document in the last chunk that is refused keeps those before it out of the ledger as well."""
-        monkeypatch.setattr("corpusveil.transforms.table.COMBINED_BYTES", 0)
+        monkeypatch.setattr("corpusveil.transforms.frames.COMBINED_BYTES", 0)
         parts = [pa.array(columns["text"][:2]), pa.array([" ".join(["aaaa"] * 9)])]
         ledger = cv.Ledger(str(tmp_path / "ledger"), cap=200)
         with pytest.raises(CapError, match="cap 200"):
