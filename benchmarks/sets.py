@@ -11,10 +11,10 @@ import pyarrow.parquet as pq
 import corpusveil as cv
 from benchmarks import inputs
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.storage import formats
 from corpusveil.storage.rows import Columns
+from corpusveil_evaluate.readers.content_words import content_weights
 from corpusveil_evaluate.readers.ngrams.denoise import Denoiser, Search
 from corpusveil_evaluate.readers.ngrams.modelling import load_model
 from corpusveil_evaluate.utility.labelled_texts import LabelledTexts

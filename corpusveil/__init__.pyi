@@ -25,7 +25,6 @@ from corpusveil.mechanisms import Mechanism as Mechanism
 from corpusveil.mechanisms import make_mechanism as mechanism
 from corpusveil.mechanisms import names as mechanism_names
 from corpusveil.mechanisms.cmp import Cmp as Cmp
-from corpusveil.mechanisms.content import content_weights as content_weights
 from corpusveil.mechanisms.custext import CusText as CusText
 from corpusveil.mechanisms.diffractor_exponential import DiffractorExponential as DiffractorExponential
 from corpusveil.mechanisms.diffractor_geometric import DiffractorGeometric as DiffractorGeometric
@@ -71,6 +70,7 @@ from corpusveil_evaluate.attacks.held_out import audit_held_out as audit_held_ou
 from corpusveil_evaluate.attacks.held_out import hold_out as hold_out
 from corpusveil_evaluate.audits.guarantee_audit import Audit as Audit
 from corpusveil_evaluate.audits.guarantee_audit import audit as audit
+from corpusveil_evaluate.readers.content_words import content_weights as content_weights
 from corpusveil_evaluate.readers.ladder import Ladder as Ladder
 from corpusveil_evaluate.readers.ladder import reader_ladder as reader_ladder
 from corpusveil_evaluate.report.beside_original import evaluate_release as evaluate_release

@@ -19,7 +19,7 @@ TASKS = {
         release preview privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
         SpanPolicy RowNumbers""",
     "Corpora and engines": "privatize_corpus plan Outcome Forecast Local Spark Beam",
-    "Mechanisms and budgets": "Budget Guarantee mechanism mechanism_names content_weights PassageExchange Mechanism",
+    "Mechanisms and budgets": "Budget Guarantee mechanism mechanism_names PassageExchange Mechanism",
     "Spaces and stores": """
         load_space read_vectors Vectors build_space Space load_store build_store Store""",
     "Collocations": """
@@ -28,7 +28,7 @@ TASKS = {
     "Ledger and verification": "Ledger LedgerSummary LedgerCheck verify Verification",
     "Evaluation": """
         evaluate_release Findings write_report reader_ladder Ladder audit Audit hold_out audit_held_out HeldOutAudit
-        audit_fit LawFit""",
+        audit_fit LawFit content_weights""",
     "Keys": "Key",
     "Errors": "CorpusveilError UserError WorkError NoClosedForm",
 }

@@ -31,7 +31,6 @@ from corpusveil.display import Card, Shown, figure
 from corpusveil.errors import DataError, SettingError
 from corpusveil.kernel.passage_kernel import BETWEEN
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import stop_words_of
 from corpusveil.passages.pieces import pieces_of
 from corpusveil.text.classes import WORD
 from corpusveil.text.tokens import string_buffers
@@ -39,6 +38,7 @@ from corpusveil.transforms.frames import frame_of
 from corpusveil.transforms.release.passage_release import PassageRelease
 from corpusveil.transforms.release.release import Release
 from corpusveil_evaluate.attacks.picked_texts import piece_reader
+from corpusveil_evaluate.readers.content_words import stop_words_of
 from corpusveil_evaluate.terms import tokenizer_of_space
 
 LEVEL = 0.001

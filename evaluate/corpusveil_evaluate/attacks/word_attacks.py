@@ -22,7 +22,6 @@ from corpusveil.arrays import Float64, Integers
 from corpusveil.budget import Budget
 from corpusveil.errors import DataError, NoClosedForm, SettingError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
@@ -30,6 +29,7 @@ from corpusveil.spaces import Space
 from corpusveil.text.classes import WORD
 from corpusveil.text.policy import DEFAULT
 from corpusveil.text.sentences import sentence_ends
+from corpusveil_evaluate.readers.content_words import content_weights
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
 from corpusveil_evaluate.readers.ngrams.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
 from corpusveil_evaluate.readers.ngrams.lattice import search_runs

@@ -30,12 +30,12 @@ from corpusveil.compiled import compiled
 from corpusveil.display import Card, Shown, Table, round_up
 from corpusveil.errors import NoClosedForm, of_other_type
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.draws import TERM, DrawKey, Draws
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.text.policy import DEFAULT, TextPolicy
+from corpusveil_evaluate.readers.content_words import content_weights, stop_words_of
 from corpusveil_evaluate.readers.model_text import WORDS, ModelText, ids_in, model_text
 from corpusveil_evaluate.readers.ngrams.channel import public_shares
 from corpusveil_evaluate.readers.ngrams.context_risk import precise, reader_of_texts, uniform_of

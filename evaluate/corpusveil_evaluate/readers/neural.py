@@ -22,13 +22,13 @@ import numpy as np
 from corpusveil.arrays import Bool, Float32, Float64, Int32, Int64
 from corpusveil.errors import SettingError
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.spaces import Space
 from corpusveil.spaces.vocabulary import parts
 from corpusveil.text.classes import PUNCTUATION
 from corpusveil.text.policy import TextPolicy
 from corpusveil.text.tokens import Tokens
 from corpusveil_evaluate.readers.causal_model import BEGIN, NAME, CausalModel, Pool
+from corpusveil_evaluate.readers.content_words import content_weights
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
 from corpusveil_evaluate.readers.ngrams.context_risk import TextReader, TextShares
 from corpusveil_evaluate.readers.ngrams.denoise import CUT, MEMORY, Reader

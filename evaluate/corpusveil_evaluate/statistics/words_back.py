@@ -11,8 +11,8 @@ from collections.abc import Container, Iterator, Sequence
 
 import numpy as np
 
-from corpusveil.mechanisms.content import content_weights
 from corpusveil.text.languages import function_words
+from corpusveil_evaluate.readers.content_words import content_weights
 from corpusveil_evaluate.statistics.statistic import Evidence, Reading, register
 from corpusveil_evaluate.terms import check_pairs, count_words, joint_terms
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.mechanisms.content import FREQUENT, content_weights, stop_words_of
 from corpusveil.spaces import Space
 from corpusveil.spaces.risk_table import RiskTable
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.policy import DEFAULT
 from corpusveil_evaluate.readers import risk_table
+from corpusveil_evaluate.readers.content_words import FREQUENT, content_weights, stop_words_of
 from corpusveil_evaluate.readers.ngrams.context_risk import (
     MOST_ERROR,
     TextShares,

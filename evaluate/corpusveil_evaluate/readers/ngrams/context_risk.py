@@ -23,13 +23,13 @@ from corpusveil.budget import Budget
 from corpusveil.errors import DataError
 from corpusveil.kernel.prepared import prepare
 from corpusveil.mechanisms import Mechanism
-from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.sampling.draws import RESAMPLE, DrawKey, Draws
 from corpusveil.sampling.grid import grid_value
 from corpusveil.sampling.keys import Key
 from corpusveil.text.classes import NUMBER, WORD
 from corpusveil.text.policy import DEFAULT, TextPolicy
 from corpusveil.text.tokens import string_buffers
+from corpusveil_evaluate.readers.content_words import content_weights, stop_words_of
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
 from corpusveil_evaluate.readers.ngrams.denoise import (
     CUT,

@@ -21,12 +21,12 @@ import numpy as np
 from corpusveil.arrays import Float64, Int64
 from corpusveil.errors import NoClosedForm, SettingError, of_other_type
 from corpusveil.mechanisms.base import Mechanism
-from corpusveil.mechanisms.content import content_weights, stop_words_of
 from corpusveil.mechanisms.on_distances import OnDistances
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.sampling.weights import check_epsilon
 from corpusveil.spaces.space import Space
 from corpusveil.text.policy import DEFAULT, TextPolicy
+from corpusveil_evaluate.readers.content_words import content_weights, stop_words_of
 from corpusveil_evaluate.readers.ngrams.explained import explain, explain_sampled
 from corpusveil_evaluate.readers.ngrams.laws_on_distances import guessed_by_distances
 from corpusveil_evaluate.readers.ngrams.laws_on_lists import guessed_on_a_list
