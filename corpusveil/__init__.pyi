@@ -39,12 +39,14 @@ from corpusveil.passages.build import build_store as build_store
 from corpusveil.passages.passage_exchange import PassageExchange as PassageExchange
 from corpusveil.passages.store import Store as Store
 from corpusveil.passages.store import load_store as load_store
+from corpusveil.pipelines.python_calls import compare as compare
 from corpusveil.pipelines.python_calls import plan as plan
 from corpusveil.pipelines.python_calls import preview as preview
 from corpusveil.pipelines.python_calls import privatize_corpus as privatize_corpus
 from corpusveil.pipelines.python_calls import release as release
 from corpusveil.sampling.keys import Key as Key
 from corpusveil.spaces import Space as Space
+from corpusveil.spaces import demo_space as demo_space
 from corpusveil.spaces import load_space as load_space
 from corpusveil.spaces.build import build_space as build_space
 from corpusveil.spaces.vectors import Vectors as Vectors
@@ -131,8 +133,10 @@ __all__ = [
     "audit_held_out",
     "build_space",
     "build_store",
+    "compare",
     "content_weights",
     "count_corpus",
+    "demo_space",
     "evaluate_release",
     "expr",
     "hold_out",

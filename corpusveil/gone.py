@@ -19,8 +19,6 @@ GONE: Mapping[str, str] = {
     "budget.model": "the space has a table of what readers recover; 'corpusveil evaluate risk' makes one",
     "budget.risk_text": "the space has a table of what readers recover; 'corpusveil evaluate risk --text' makes one",
     "output.page": "the page is always written; remove it if nobody is to have it",
-    "cv.demo_space": "cv.load_space('en') is the installed space",
-    "cv.compare": "cv.preview shows texts at one epsilon, under the key that it is given",
     "cv.epsilon_for_risk": "give cv.release(risk=0.5, key=key), which has .budget and .risk",
     "cv.audit_documents": "a document's guarantee is composed of those of its words; cv.audit checks these",
     "cv.DocumentFigure": "release.guarantee() has the pure bound, and docs/mathematics.md says what (ε, δ) adds",

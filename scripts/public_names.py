@@ -16,12 +16,12 @@ STUB = Path(corpusveil.__file__).with_suffix(".pyi")
 PAGE = STUB.parents[1] / "docs" / "api.md"
 TASKS = {
     "Release text": """
-        release preview privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
+        release preview compare privatize privatize_table masker expr register_sql Release PassageRelease TextPolicy
         SpanPolicy RowNumbers""",
     "Corpora and engines": "privatize_corpus plan Outcome Forecast Local Spark Beam",
     "Mechanisms and budgets": "Budget Guarantee mechanism mechanism_names PassageExchange Mechanism",
     "Spaces and stores": """
-        load_space read_vectors Vectors build_space Space load_store build_store Store""",
+        load_space demo_space read_vectors Vectors build_space Space load_store build_store Store""",
     "Collocations": """
         count_corpus CountOptions score_counts Scoring load_collocations Collocations tokenize_corpus train_vectors
         Training""",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
@@ -106,6 +107,28 @@ def preview(
     ways = [(settings, [] if epsilon is None else [float(epsilon)])]
     if shows_both:
         ways.append((_named("cv.preview", None, None, {"store": ENGLISH, "epsilon": PASSAGE}), [PASSAGE]))
+    return _shown(ways, texts, text, key)
+
+
+def compare(
+    texts: Any, text: str = "text", *, risks: Sequence[float] = (), epsilons: Sequence[float] = (),
+    key: Key | None = None, space: str | Space | None = None, mechanism: str | None = None,
+    store: str | Store | None = None, **policies: Any,
+) -> Preview:  # fmt: skip
+    """Return what ``preview`` shows at each of some risks and epsilons, under one key. Raises UserError as it does.
+
+    >>> [each.epsilon for each in cv.compare(["The river was cold."], store="en", epsilons=[8, 10]).drawn]
+    [8.0, 10.0]
+    """
+    named = functools.partial(_named, "cv.compare", space, mechanism)
+    ways = [(named(policies | {"store": store, "risk": risk}), list[float]()) for risk in risks]
+    ways += [(named(policies | {"store": store, "epsilon": epsilon}), [float(epsilon)]) for epsilon in epsilons]
+    if not ways:
+        raise SettingError("cv.compare: give risks=[0.3, 0.5], epsilons=[1.0], or both.")
+    return _shown(ways, texts, text, key)
+
+
+def _shown(ways: Sequence[tuple[Settings, Sequence[float]]], texts: Any, text: str, key: Key | None) -> Preview:
     frame = frame_of(texts, text)
     sample = frame.texts.cast(pa.large_string())
     there = [row for row, content in enumerate(sample.slice(0, ROWS).to_pylist()) if content and content.strip()]

@@ -3,7 +3,7 @@
 Here is what opening a space needs; a release does not load what builds one (``build.py``, ``vectors.py``).
 """
 
-from corpusveil.spaces.space import Space, load_space
+from corpusveil.spaces.space import Space, demo_space, load_space
 from corpusveil.spaces.vocabulary import Vocabulary
 
-__all__ = ["Space", "Vocabulary", "load_space"]
+__all__ = ["Space", "Vocabulary", "demo_space", "load_space"]

@@ -293,3 +293,12 @@ def mapped(path: Path) -> npt.NDArray[Any]:
     if not isinstance(array, np.ndarray):
         raise ArtifactError(f"{path.name} is an archive of arrays.")
     return array
+
+
+def demo_space() -> Space:
+    """Return the installed space *en*, which ``load_space("en")`` opens, too.
+
+    >>> cv.demo_space().word(0)
+    'the'
+    """
+    return load_space("en")
