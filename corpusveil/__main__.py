@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 import tempfile
+import threading
 from typing import Any, NoReturn
 
 OBJECTS = 100_000
@@ -28,7 +29,15 @@ def main() -> None:
         signals.append(number)
         raise KeyboardInterrupt
 
+    def end_again(ignored: Any) -> None:
+        """Interrupt once more where Python ignores that, as in ``__del__`` of a library."""
+        if isinstance(ignored.exc_value, KeyboardInterrupt):
+            threading.Timer(0.1, os.kill, (os.getpid(), signals[-1])).start()
+        else:
+            sys.__unraisablehook__(ignored)
+
     gc.set_threshold(OBJECTS)
+    sys.unraisablehook = end_again
     try:
         for each in ENDING:
             signal.signal(each, end)

@@ -44,8 +44,8 @@ class Budget:
     rounded down to the public grid 2^(j/8). Readers can count m and n in the output. Raises UserError for values out of
     range.
 
-    >>> cv.Budget(epsilon=10, per="document").share_of(5)
-    2.0
+    >>> cv.Budget(epsilon=10, per="document").allocation
+    'uniform'
     """
 
     epsilon: float
@@ -70,12 +70,6 @@ class Budget:
         if self.per == "token":
             return np.full(whole.size, self.epsilon)
         return grid.share(self.epsilon, np.maximum(whole, 1))
-
-    def share_of(self, words: int) -> float:
-        """Return the epsilon of each word of a document whose ``words`` are known, replaced, and units of one word."""
-        if words < 1:
-            raise SettingError(f"words = {words}: give 1 or more.")
-        return float(self.shares(np.array([words]))[0])
 
     @property
     def factors(self) -> tuple[str, str]:

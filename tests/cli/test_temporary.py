@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,13 +14,18 @@ import pytest
 from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 
 LEAVES = """
-import sys, tempfile
+import sys, tempfile, time
 import corpusveil.cli.main
+class Ignores:
+    def __del__(self):
+        sys.stdin.read()
 def run(arguments, signals):
     tempfile.mkdtemp(prefix="pymp-")
+    ignores = Ignores() if arguments == ["ignore"] else None
     print(tempfile.gettempdir(), flush=True)
-    if arguments == ["wait"]:
-        sys.stdin.read()
+    del ignores
+    if arguments:
+        time.sleep(60)
     return 0
 corpusveil.cli.main.run = run
 from corpusveil.__main__ import main
@@ -45,10 +51,10 @@ def ended(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize("number", [None, signal.SIGTERM])
-def test_nothing_is_left_of_a_command(number: signal.Signals | None, tmp_path: Path) -> None:
-    """Temporary files, which may hold private text, go with it, however it ends."""
-    with command(tmp_path, "wait" if number else "") as process:
+@pytest.mark.parametrize(("does", "number"), [((), 0), (["wait"], signal.SIGTERM), (["ignore"], signal.SIGTERM)])
+def test_nothing_is_left_of_a_command(does: Sequence[str], number: int, tmp_path: Path) -> None:
+    """Temporary files, which may hold private text, go with it, however it ends; ``__del__`` ignores a signal once."""
+    with command(tmp_path, *does) as process:
         folder = begun(process)
         assert folder.parent == tmp_path
         if number:
