@@ -46,19 +46,20 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         return active
     ensure_java()
     settings = {"spark.app.name": "corpusveil", "spark.ui.showConsoleProgress": "false"}
-    if "PYSPARK_GATEWAY_PORT" not in os.environ:  # a submit's logging is the submitter's
+    submitted = _submitted(master)
+    if submitted is None:  # a submit's logging is the submitter's
         # why it does not start belongs on standard error
         options = f"{QUICK} -XX:+DisplayVMOutputToStderr -Dlog4j2.configurationFile={LOGGING.as_uri()}"
         settings["spark.driver.extraJavaOptions"] = options
         if master is None or master.startswith("local"):  # elsewhere workers may get corpusveil after their daemon
             settings |= [DAEMON]
-    elif not _submitted().contains(EXECUTORS):
+    elif not submitted.contains(EXECUTORS):
         settings[EXECUTORS] = QUICK
-    if "PYSPARK_GATEWAY_PORT" not in os.environ or not _submitted().contains(REDACTION[0]):
+    if submitted is None or not submitted.contains(REDACTION[0]):
         settings |= [REDACTION]
     if master is not None:
         settings["spark.master"] = master
-    elif "PYSPARK_GATEWAY_PORT" not in os.environ:  # set by spark-submit, whose master stands
+    elif submitted is None:
         settings |= {"spark.master": f"local[{workers or '*'}]", "spark.ui.enabled": "false"}
     try:
         with ended_later():
@@ -70,12 +71,18 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
     return session
 
 
-def _submitted() -> Any:
-    """Return the settings that ``spark-submit`` was given, and those of the cluster's own files."""
+def _submitted(master: str | None) -> Any:
+    """Return the settings of ``spark-submit``, None without one. Raises UserError if they name another master."""
+    if "PYSPARK_GATEWAY_PORT" not in os.environ:
+        return None
     from pyspark import SparkConf, SparkContext
 
     SparkContext._ensure_initialized()  # noqa: SLF001 - as SparkSession's builder does; without it they are not read
-    return SparkConf()
+    given = SparkConf()
+    own = given.get("spark.master", "local[*]")
+    if master is not None and own not in (master, "local[*]"):  # which a submit has that names none
+        raise SettingError(f"The engine's master is {master}, and spark-submit has {own}; leave one of the two out.")
+    return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +103,7 @@ class Spark:
         require_pyspark()
         if not (self.master or "").startswith("sc://"):
             ensure_java()
+            _submitted(self.master)
 
     def slots(self) -> int:
         return int(spark_session(self.master, self.workers).sparkContext.defaultParallelism)

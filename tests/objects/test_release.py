@@ -62,6 +62,9 @@ def test_a_schedule_that_is_submitted_to_spark_has_the_bytes_of_a_run(
     )
     machine = Cluster(tmp_path)
     machine.url = "local[2]"
+    refused = tmp_path / "refused.toml"
+    refused.write_text(settings.read_text().replace('"spark"}', '"spark", master = "local[1]"}'))
+    assert finished(machine.submit(["schedule", str(refused)], tmp_path / "refused.log")) == 2
     for turn in ("first", "second"):
         log = tmp_path / f"{turn}.log"
         assert finished(machine.submit(["schedule", str(settings)], log)) == 0, log.read_text()
