@@ -22,14 +22,12 @@ from corpusveil.sampling.draws import MECHANISM, DrawKey, Draws
 from corpusveil.sampling.gamma import gamma_noise
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces import Space
-from corpusveil.spaces.build import build_space
-from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.audits.guarantee_audit import audit
 from tests.calls import command, fails, succeeds
 from tests.contracts.mechanism import another_key
-from tests.contracts.spaces import words_of
+from tests.contracts.spaces import small_space
 from tests.engines.corpora import TEST_KEY
-from tests.mechanisms.spaces import Floats, distances, exponential, normal
+from tests.mechanisms.spaces import Floats, distances, exponential, normal, space_of
 
 KEY = Key(TEST_KEY)
 EPSILON = 2.0
@@ -37,12 +35,8 @@ CALL = ("evaluate", "audit", "--space")
 SOUND = [name for name in names() if find(name).private]
 
 
-def space_of(vectors: Any, lists: int = 1) -> Space:
-    vectors = np.asarray(vectors, dtype=np.float32)
-    return build_space(Vectors(words_of(len(vectors)), vectors), lists=lists)
-
-
-CLUSTERS = space_of(np.vstack([normal(20, 2) * 0.05, [[1.5, 0.0], [1.6, 0.3], [-2.0, 0.5]]]))
+POINTS = np.vstack([normal(20, 2) * 0.05, [[1.5, 0.0], [1.6, 0.3], [-2.0, 0.5]]]).astype(np.float32)
+CLUSTERS = small_space(len(POINTS), vectors=POINTS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +116,7 @@ class TestNothingSoundIsRefuted:
     @pytest.mark.nightly
     def test_a_hundred_sampled_audits(self) -> None:
         """At level 1e-3 none of a hundred audits of a sound mechanism refutes it (chance of one: 10 % at most)."""
-        space = space_of(normal(8, 2), 0)
+        space = space_of(normal(8, 2))
         mechanism = make_mechanism("cmp", space)
         refuted = [audit(mechanism, 1.0, draws=2000, pairs=4, level=1e-3).refuted for _ in range(100)]
         assert sum(refuted) <= 2  # three of them: less than 2e-4
@@ -143,7 +137,7 @@ class TestDefects:
             assert "exceeds epsilon times the distance" in told.reasons[0]
 
     def test_vickrey_without_the_input(self) -> None:
-        told = found(make_mechanism("vickrey-cmp-excluding", space_of(normal(8, 2), 0)))
+        told = found(make_mechanism("vickrey-cmp-excluding", space_of(normal(8, 2))))
         assert (told.refuted, told.kind, told.checked) == (True, "sampled", "claim")
 
     def test_swallowed_branch(self) -> None:
@@ -176,7 +170,7 @@ class TestDefects:
                 return np.asarray(stretched * lengths[:, None])
 
         points = np.array([*normal(30, 2), [0.0, 0.0], [0.0, 0.05]]) @ np.array([[1.0, 0.0], [0.0, 0.12]])
-        space = space_of(points, 0)
+        space = space_of(points)
         assert audit(Renormalized(space, 1.0), 0.5, key=KEY, draws=50_000, pairs=4).refuted
         assert not audit(Mahalanobis(space, 1.0), 0.5, key=KEY, draws=50_000, pairs=4).refuted
 
@@ -247,7 +241,7 @@ class TestTheCommand:
 
 def test_draws_come_from_the_key_that_is_given() -> None:
     """Two audits with one key see the same; the key of a release is never used by itself."""
-    mechanism = make_mechanism("cmp", space_of(normal(8, 2), 0))
+    mechanism = make_mechanism("cmp", space_of(normal(8, 2)))
     first, second = (found(mechanism, draws=5000, pairs=2) for _ in range(2))
     assert first.realised == second.realised
     other = audit(mechanism, EPSILON, key=another_key(), draws=5000, pairs=2)

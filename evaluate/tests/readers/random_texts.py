@@ -15,6 +15,11 @@ LETTERS = "abcdefghijkl"
 WORDS = [f"{one}{two}" for one in LETTERS for two in LETTERS]
 
 
+def zipf(words: int) -> list[int]:
+    """Return counts of words by Zipf's law."""
+    return [1000 // rank for rank in range(1, words + 1)]
+
+
 def corpus(texts: int, seed: int, words: int = 30) -> list[str]:
     """Return texts of small words with Zipf's law and some order, full stops, numbers and commas among them."""
     rng = np.random.default_rng(seed)

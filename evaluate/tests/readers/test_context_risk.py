@@ -33,8 +33,11 @@ from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS, prior_of, word_risk
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import WORDS as SAID
-from evaluate.tests.readers.random_texts import corpus
+from evaluate.tests.readers.random_texts import corpus, zipf
 from tests.calls import fails, refused, succeeds
+from tests.contracts.spaces import small_space
+from tests.engines.corpora import write_shard
+from tests.mechanisms.spaces import normal
 
 KEY = cv.Key(bytes(range(32)))
 TEXTS = corpus(4000, 2, 40)
@@ -46,16 +49,9 @@ def model() -> LanguageModel:
     return KneserNey.of_texts(corpus(800, 1, 40)).model
 
 
-def space_of(words: list[str], language: str | None = None, **more: Any) -> Space:
-    rng = np.random.default_rng(0)
-    counts = {"counts": (1000 / np.arange(1, len(words) + 1)).astype(int)} if more.pop("counted", True) else {}
-    vectors = Vectors(words, rng.normal(size=(len(words), 4)).astype(np.float32), language=language)
-    return cv.build_space(vectors, **counts, **more)
-
-
 @pytest.fixture(scope="module")
 def space() -> Space:
-    return space_of(SAID[:40])
+    return small_space(words=SAID[:40], counts=zipf(40))
 
 
 def context_risk(
@@ -95,7 +91,7 @@ class TestFromContext:
 
     def test_a_model_of_other_words_is_refused(self, model: LanguageModel) -> None:
         with refused("unsuitable-data"):
-            context_risk(cv.RingGeometric(space_of([f"other{i}" for i in "abcdef"])), 1.0, model, texts=TEXTS)
+            context_risk(cv.RingGeometric(small_space(6, counts=zipf(6))), 1.0, model, texts=TEXTS)
 
 
 def test_the_command_writes_a_table_that_privatize_reads(
@@ -107,7 +103,7 @@ def test_the_command_writes_a_table_that_privatize_reads(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(risk_table, "EPSILONS", (0.25, 2.0, 16.0))
     for name, texts in (("counted", corpus(800, 1, 40)), ("read", TEXTS)):
-        Path(f"{name}.jsonl").write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
+        write_shard(Path(f"{name}.jsonl"), [{"text": text} for text in texts])
     space.save("bare")
     succeeds("count", "counted.jsonl", "--output", "counts", "--min-count", "1")
     succeeds("evaluate", "model", "--counts", "counts", "--output", "model")
@@ -140,16 +136,10 @@ EXACT = ("ring-geometric", "diffractor-geometric", "diffractor-exponential", "ti
          "custext", "syntf")  # fmt: skip
 
 
-def counted(words: list[str], counts: Any = None, **more: Any) -> Space:
-    vectors = np.random.default_rng(2).normal(size=(len(words), 3)).astype(np.float32)
-    counts = np.random.default_rng(3).integers(1, 100, len(words)) if counts is None else counts
-    return cv.build_space(Vectors(words, vectors), counts=counts, **more)
-
-
 @pytest.fixture(scope="module")
 def five() -> Space:
     """Return two stop words and three other words."""
-    return counted(["the", "river", "of", "doctor", "ran"], lists=2)
+    return small_space(words=["the", "river", "of", "doctor", "ran"], counts=[81, 13, 64, 30, 7], lists=2)
 
 
 @pytest.mark.parametrize("name", EXACT)
@@ -184,14 +174,15 @@ def test_masked_stop_words_are_guessed_alike_and_dropped_ones_not(five: Space) -
 class TestWhoseWordsCount:
     def test_by_default_those_that_are_no_english_function_words(self) -> None:
         """Of the demo: nor collocations of these alone."""
-        space = counted([*sorted(STOP_WORDS), "river", "of_the", "of_rivers"], lists=0)
+        words = [*sorted(STOP_WORDS), "river", "of_the", "of_rivers"]
+        space = small_space(words=words, counts=zipf(len(words)))
         content = {word for word, weight in zip(space.vocabulary.words, content_weights(space), strict=True) if weight}
         assert content == {"river", "of_rivers"}
 
     @pytest.mark.parametrize(("size", "functions"), [(400, FREQUENT), (100, 50)])
     def test_in_another_language_those_that_are_not_most_frequent(self, size: int, functions: int) -> None:
         """At most half of all words are function words."""
-        space = counted([f"w{i}" for i in range(size)], np.random.default_rng(0).permutation(size), lists=0)
+        space = small_space(size, counts=np.random.default_rng(0).permutation(size).tolist())
         weights = content_weights(space)
         assert (weights == 0).sum() == functions
         assert space.counts is not None
@@ -204,7 +195,10 @@ def test_kept_stop_words_are_known_and_tell_about_the_others() -> None:
         for documents, seed in ((800, 1), (3000, 2))
     )
     model = KneserNey.of_texts(counted_texts).model
-    mechanism = cv.RingGeometric(counted(list(model.vocabulary.words), model.vocabulary.counts, lists=1))
+    words = list(model.vocabulary.words)
+    mechanism = cv.RingGeometric(
+        cv.build_space(Vectors(words, normal(len(words), 3, 2)), counts=model.vocabulary.counts)
+    )
     others = 1.0 - stop_words_of(mechanism.space)
     plain, kept, *hidden = (
         context_risk(mechanism, 0.5, model, texts=texts, content=others, policy=cv.TextPolicy(stop_words=policy))  # type: ignore[arg-type]

@@ -29,9 +29,11 @@ from corpusveil_evaluate.readers.ngrams.denoise import _WRITTEN_FOR_SPANS, Denoi
 from corpusveil_evaluate.readers.ngrams.denoised_texts import denoise, denoise_release
 from corpusveil_evaluate.readers.ngrams.lattice_room import DOCUMENT
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
+from corpusveil_evaluate.statistics.changed_words import changed_share
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import WORDS, corpus
 from tests.calls import privatize_corpus, refused
+from tests.engines.corpora import data_files, read_shard, write_shard
 
 VOCABULARY = WORDS[:40]
 KEY = cv.Key(bytes(range(32)))
@@ -55,9 +57,7 @@ def space() -> Space:
 
 def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float = 1.0, **more: Any) -> str:
     """Privatize texts into ``folder/release``; return it."""
-    (folder / "in").mkdir()
-    lines = (json.dumps({"text": text, "n": number}) + "\n" for number, text in enumerate(texts))
-    (folder / "in" / "a.jsonl").write_text("".join(lines))
+    write_shard(folder / "in" / "a.jsonl", [{"text": text} for text in texts])
     budget = more.pop("budget", cv.Budget(epsilon))
     joined = more.pop("collocations", None)
     mechanism = more.pop("mechanism", None) or cv.mechanism("ring-geometric", space)
@@ -66,12 +66,8 @@ def release_of(space: Space, folder: Path, texts: list[str], *, epsilon: float =
     return str(folder / "release")
 
 
-def texts_of(folder: str | Path) -> list[str]:
-    return [
-        json.loads(line)["text"]
-        for path in sorted((Path(folder) / "data").glob("*.jsonl"))
-        for line in path.read_text().splitlines()
-    ]
+def texts_of(folder: str) -> list[str]:
+    return [row["text"] for path in data_files(Path(folder)) for row in read_shard(path)]
 
 
 def denoiser(space: Space, model: LanguageModel, budget: cv.Budget | None = None, **options: Any) -> Denoiser:
@@ -113,16 +109,6 @@ def test_a_document_is_denoised_alone_however_it_comes(space: Space, model: Lang
     assert len(together[8].split()) == len(long.split())
 
 
-def unchanged(texts: list[str], others: list[str]) -> float:
-    pairs = [
-        (one, other)
-        for text, told in zip(texts, others, strict=True)
-        for one, other in zip(text.split(), told.split(), strict=True)
-        if one.isalpha()
-    ]
-    return sum(one == other for one, other in pairs) / len(pairs)
-
-
 # The margin
 
 
@@ -148,7 +134,7 @@ def test_without_a_margin_the_likeliest_word_is_written_and_with_an_endless_one_
     ]
     assert hashlib.sha256("\n".join(found[0]).encode()).hexdigest()[:32] == EACH_ALONE
     assert found[-1] == drawn
-    stay = [unchanged(drawn, texts) for texts in found]
+    stay = [1 - changed_share(drawn, texts).share for texts in found]
     assert stay == sorted(stay)
     assert stay[0] < stay[2] - 0.05 < stay[-1]
 

@@ -20,8 +20,9 @@ from corpusveil_evaluate.readers.ngrams.fixed import ONE
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import WORDS as SAID
-from evaluate.tests.readers.random_texts import corpus, log_probabilities
+from evaluate.tests.readers.random_texts import corpus, log_probabilities, zipf
 from tests.calls import fails, refused, succeeds
+from tests.contracts.spaces import small_space
 
 KEPT = cv.TextPolicy(stop_words="keep")
 
@@ -36,9 +37,7 @@ def model() -> LanguageModel:
 def space() -> Space:
     """Return a space that lacks some words of the model."""
     words = ["the", "of", *SAID[2:30]]
-    counts = (1000 / np.arange(1, len(words) + 1)).astype(int)
-    vectors = np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)
-    return cv.build_space(Vectors(words, vectors), counts=counts)
+    return small_space(words=words, counts=zipf(len(words)))
 
 
 def posteriors(mechanism: Mechanism, model: LanguageModel, count: int) -> npt.NDArray[np.float64]:

@@ -10,7 +10,6 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.spaces import Space
-from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.readers.ngrams.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil_evaluate.readers.ngrams.fixed import ONE
 from corpusveil_evaluate.readers.ngrams.lattice import search_runs
@@ -18,6 +17,7 @@ from corpusveil_evaluate.readers.ngrams.lattice_room import room
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
 from evaluate.tests.readers.random_texts import WORDS, corpus, log_probability
+from tests.contracts.spaces import small_space
 
 SIZE = 6
 
@@ -29,9 +29,7 @@ def model() -> LanguageModel:
 
 def space_of(*more: str) -> Space:
     """Return a space of words of which the model lacks ``zz``, and further ones."""
-    words = [*WORDS[: SIZE - 1], "zz", *more]
-    rng = np.random.default_rng(4)
-    return cv.build_space(Vectors(words, rng.normal(size=(len(words), 3)).astype(np.float32)))
+    return small_space(words=[*WORDS[: SIZE - 1], "zz", *more])
 
 
 def enumerated(space: Space, model: LanguageModel, released: list[int], epsilon: float, rho: float = 0.0) -> np.ndarray:
@@ -72,18 +70,18 @@ def searched(
 ) -> list[int]:
     mechanism = cv.mechanism("ring-geometric", space)
     shares, _ = public_shares(space, model)
-    count, changes = options.get("candidates", len(space)), options.get("changes", ALL)
+    count, changes = len(space), options.get("changes", ALL)
     found = Candidates(mechanism, shares, count)
     given = np.array(released, np.int32)
     rows = found.candidate_rows(epsilon, given)
+    rows[options.get("clear", [])] = -1
     out, weights = np.empty_like(given), options.get("weights", ALL)
     weighed = np.empty_like(given)
     search_runs(
         given, rows, np.array(options.get("offsets", [0, given.size])), np.array(options.get("documents", [0, 1])),
-        found.words, found.emissions, shares, rho, options.get("least", 0.0), changes,
+        found.words, found.emissions, shares, rho, 0.0, changes,
         shares, options.get("memory", 0.0), spoken_of(space, model, shares), model.arrays,
-        options.get("room") or room(count, options.get("width", count + 1) + (changes.size > 0), len(space)), out,
-        weights, weighed,
+        room(count, count + 1 + (changes.size > 0), count), out, weights, weighed,
     )  # fmt: skip
     return (weighed if weights.size else out).tolist()
 
@@ -177,23 +175,9 @@ def test_candidates_hold_the_released_word_and_the_likeliest_of_all(model: Langu
 
 
 def test_words_in_the_clear_are_context_and_stay(model: LanguageModel) -> None:
-    space = space_of()
-    mechanism = cv.mechanism("ring-geometric", space)
-    shares, _ = public_shares(space, model)
-    found = Candidates(mechanism, shares, SIZE)
-    changed = 0
-    for seen, beside in itertools.product(range(SIZE), repeat=2):
-        released = np.array([beside, seen], np.int32)
-        rows = found.candidate_rows(0.5, released)
-        outs = []
-        for known in (-1, rows[0]):
-            out = np.empty_like(released)
-            search_runs(
-                released, np.array([known, rows[1]]), np.array([0, 2]), np.array([0, 1]), found.words, found.emissions,
-                shares, 0.0, 0.0, ALL, shares, 0.0, spoken_of(space, model, shares), model.arrays,
-                room(SIZE, SIZE, len(space)), out, ALL, out,
-            )  # fmt: skip
-            outs.append(out)
-        assert outs[0][0] == beside
-        changed += outs[0][1] != outs[1][1]
+    space, changed = space_of(), 0
+    for beside, seen in itertools.product(range(SIZE), repeat=2):
+        clear, drawn = (searched(space, model, [beside, seen], 0.5, clear=places) for places in ([0], []))
+        assert clear[0] == beside
+        changed += clear[1] != drawn[1]
     assert changed, "what stands beside a word counts"

@@ -21,14 +21,13 @@ from corpusveil_evaluate.readers.ngrams.model import Arrays, digest_of, sums_of
 from corpusveil_evaluate.readers.ngrams.modelling import build_model, load_model, model_of_counts
 from evaluate.tests.readers.random_texts import corpus, log_probabilities
 from tests.calls import refused
+from tests.engines.corpora import write_shard
 
 
 @pytest.fixture
 def counts(tmp_path: Path) -> str:
-    (tmp_path / "in").mkdir()
     for number in range(3):
-        lines = (json.dumps({"text": text}) + "\n" for text in corpus(400, number, 70))
-        (tmp_path / "in" / f"{number}.jsonl").write_text("".join(lines))
+        write_shard(tmp_path / "in" / f"{number}.jsonl", [{"text": text} for text in corpus(400, number, 70)])
     count_corpus([str(tmp_path / "in")], str(tmp_path / "counts"), Local(), CountOptions(3, 1))
     return str(tmp_path / "counts")
 

@@ -8,28 +8,22 @@ import numpy as np
 import pytest
 
 import corpusveil as cv
-from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil_evaluate.readers.ngrams import laws_on_distances
 from corpusveil_evaluate.readers.ngrams.explained import explain, explain_sampled
 from corpusveil_evaluate.readers.ngrams.laws_on_lists import guessed_on_a_list
 from corpusveil_evaluate.readers.ngrams.word_risk import prior_of, word_risk
+from evaluate.tests.readers.random_texts import zipf
 from tests.calls import refused
-
-SIZE = 5
-
-
-def space_of(size: int = SIZE, dimensions: int = 3, lists: int = 2) -> Space:
-    rng = np.random.default_rng(2)
-    vectors = Vectors([f"w{i}" for i in range(size)], rng.normal(size=(size, dimensions)).astype(np.float32))
-    return cv.build_space(vectors, lists=lists, counts=rng.integers(1, 100, size))
+from tests.contracts.spaces import small_space
+from tests.mechanisms.spaces import normal
 
 
 @pytest.mark.parametrize("name", ["ring-geometric", "diffractor-geometric", "diffractor-exponential"])
 @pytest.mark.parametrize("size", [2, 3, 4, 40, 90])
 def test_the_best_guess_on_a_list_is_that_of_the_law(name: str, size: int) -> None:
     """For some of the words and two readers, where few, most and all words are within reach."""
-    space = space_of(size, lists=1)
+    space = small_space(size, counts=zipf(size))
     words = np.arange(0, size, 2)
     shares = np.random.default_rng(3).random((2, words.size))
     for epsilon in (0.001, 0.05, 0.4, 2.0, 30.0):
@@ -70,7 +64,7 @@ def test_blocks_of_rows_give_the_risk_of_the_integers(
 @pytest.mark.parametrize(("epsilon", "lists", "inputs"), [(0.05, 3, None), (0.7, 1, None), (3.0, 1, 9), (30.0, 3, 9)])
 def test_explanations_are_bayes_rule(name: str, epsilon: float, lists: int, inputs: int | None) -> None:
     """Of a released word over the whole vocabulary or some inputs, several lists, near their ends; of some outputs."""
-    space = space_of(61, lists=lists)
+    space = small_space(61, counts=zipf(61), lists=lists)
     mechanism, prior = cv.mechanism(name, space), prior_of(space, inputs)
     law = mechanism.distributions(np.arange(61), epsilon)
     joint = prior.shares[:, None] * law[prior.words]
@@ -89,7 +83,7 @@ def test_explanations_are_bayes_rule(name: str, epsilon: float, lists: int, inpu
 @pytest.mark.parametrize("factor", [1.0, 2.0])
 def test_sampled_explanations_come_near_the_exact_law(factor: float) -> None:
     """Of a mechanism that has both; those of another epsilon are noticed."""
-    space, every = space_of(30, 1), np.arange(30)
+    space, every = small_space(30, vectors=normal(30, 1)), np.arange(30)
     mechanism, shares = cv.mechanism("cmp", space), 1 / np.arange(1, 31) / (1 / np.arange(1, 31)).sum()
     exact = explain(mechanism, 2.0, every, shares, every, 8)
     near = explain_sampled(mechanism, 2.0 * factor, every, shares, every, 8)

@@ -39,13 +39,6 @@ from tests.passages.stores import passage_release, small_store
 
 
 class TestMatching:
-    def test_by_position(self, source: Path, private: Path) -> None:
-        found = match([str(source)], [str(private)], columns=("topic",))
-        assert (len(found.originals), found.documents, found.sampled) == (DOCUMENTS, DOCUMENTS, False)
-        assert found.originals == [row["text"] for shard in range(2) for row in texts(DOCUMENTS // 2, shard)]
-        assert [len(a.split()) for a in found.originals] == [len(b.split()) for b in found.privates]
-        assert set(found.columns["topic"]) == {"t0", "t1"}
-
     def test_what_does_not_belong_together_is_refused(self, source: Path, tmp_path: Path) -> None:
         """Other numbers of documents, an id that is there twice on a side, and columns that plain text has not."""
         rows = {"few": texts(3), "some": texts(30), "twice": [*texts(30), *texts(1)]}

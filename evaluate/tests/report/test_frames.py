@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from pathlib import Path
 from typing import Any
 
@@ -11,41 +10,29 @@ import pyarrow as pa
 import pytest
 
 import corpusveil as cv
+from corpusveil.spaces import Space
 from corpusveil_evaluate.report.beside_original import Asked
 from corpusveil_evaluate.settings import EvaluateSettings
-from tests.contracts.spaces import small_space, words_of
-
-WORDS = words_of(60)
-
-
-@pytest.fixture(scope="module")
-def reviews() -> dict[str, Any]:
-    """120 texts whose topic is which half of the vocabulary they draw from."""
-    rng = random.Random(3)
-    topics = [rng.randrange(2) for _ in range(120)]
-    texts = [" ".join(rng.choices(WORDS[30 * topic : 30 * topic + 30], k=10)) for topic in topics]
-    return {"id": [f"r{row}" for row in range(120)], "text": texts, "topic": [f"t{topic}" for topic in topics]}
+from evaluate.tests.releases import texts
 
 
 @pytest.fixture
-def release() -> cv.Release:
-    space = small_space(words=WORDS, counts=range(60, 0, -1))
+def release(space: Space) -> cv.Release:
     return cv.Release(cv.RingGeometric(space), cv.Budget(1.0), key=cv.Key(bytes(range(100, 132))))
 
 
 class TestEvaluateRelease:
     @pytest.mark.parametrize("kind", [pd.DataFrame, pa.table])
-    def test_frames_are_held_against_each_other(
-        self, kind: Any, release: cv.Release, reviews: dict[str, Any], tmp_path: Path
-    ) -> None:
+    def test_frames_are_held_against_each_other(self, kind: Any, release: cv.Release, tmp_path: Path) -> None:
         """What a model still learns and what came back, without a file."""
-        original = kind(reviews)
-        private = cv.privatize(original, release, ids="id", keep="id")
-        found = cv.evaluate_release(original, private, release, id="id", label="topic", seeds=2)
+        rows = texts(120)
+        original = kind({name: [row[name] for row in rows] for name in ("url", "text", "topic")})
+        private = cv.privatize(original, release, ids="url", keep="url")
+        found = cv.evaluate_release(original, private, release, id="url", label="topic", seeds=2)
         assert 0 < found.at("words unchanged").value < found.at("accuracy, original to original").value
         assert found.guarantee == release.guarantee().notes
         page = cv.write_report(found, str(tmp_path / "report"), publishable=True)
-        assert reviews["text"][0] not in Path(page).read_text()
+        assert rows[0]["text"] not in Path(page).read_text()
 
     def test_what_does_not_fit_is_a_sentence(self) -> None:
         frame = pd.DataFrame({"text": ["aaaa"]})
