@@ -17,6 +17,7 @@ import pytest
 
 from corpusveil.errors import UserError
 from corpusveil.jobs.java import ensure_java
+from corpusveil.spaces import Space
 from tests.engines.corpora import ROOT, Ground, make_ground
 from tests.engines.processes import SHARED_MASTER, shared_session, stop_spark
 
@@ -57,6 +58,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def ground(tmp_path_factory: pytest.TempPathFactory) -> Ground:
     """Return a small space, a key and a corpus, made once a process; a test writes elsewhere."""
     return make_ground(tmp_path_factory.mktemp("ground"))
+
+
+@pytest.fixture(scope="session")
+def space(ground: Ground) -> Space:
+    return ground.space
 
 
 @pytest.fixture

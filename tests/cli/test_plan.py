@@ -20,12 +20,7 @@ from corpusveil.transforms.release.corpus import Run
 from corpusveil.transforms.release.planning import forecast
 from tests.calls import QUIET, fails, privatize_corpus, save, succeeds
 from tests.cli.test_run import basic
-from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, make_space, read_shard, release_files, text_of, write_shard
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return make_space(tmp_path_factory.mktemp("space") / "space")
+from tests.engines.corpora import TEST_KEY, UNKNOWN, WORDS, Ground, read_shard, release_files, text_of, write_shard
 
 
 @pytest.fixture(scope="module")
@@ -139,13 +134,10 @@ def test_of_a_call_is_the_call_after_the_word_plan(space: Space, corpus: Path, t
 
 
 @pytest.fixture(scope="module")
-def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a space, a key and a corpus of eight documents."""
-    folder = tmp_path_factory.mktemp("preview")
-    make_space(folder / "space")
-    cv.Key(TEST_KEY).save(folder / "key")
-    write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)])
-    return folder
+def texts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write a shard of eight documents."""
+    documents = [{"text": " ".join(WORDS[row : row + 9])} for row in range(8)]
+    return write_shard(tmp_path_factory.mktemp("preview") / "a.jsonl", documents)
 
 
 def of(name: str, told: str) -> list[str]:
@@ -153,29 +145,29 @@ def of(name: str, told: str) -> list[str]:
     return [line.strip().removeprefix(name).strip() for line in told.splitlines() if line.strip().startswith(name)]
 
 
-def test_a_preview_writes_nothing(ground: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_preview_writes_nothing(space: Space, texts: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """No key, no record, no file: not here, not in the home, not beside the input."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "configuration"))
     monkeypatch.chdir(tmp_path)
-    before = release_files(ground)
-    succeeds("preview", ground / "in", "--space", ground / "space", "--epsilon", "1", *QUIET)
-    assert release_files(ground) == before
+    before = release_files(texts.parent)
+    succeeds("preview", texts, "--space", space.url, "--epsilon", "1", *QUIET)
+    assert release_files(texts.parent) == before
     assert list(tmp_path.iterdir()) == []
 
 
-def test_with_the_key_a_preview_shows_what_will_be_written(ground: Path, tmp_path: Path) -> None:
+def test_with_the_key_a_preview_shows_what_will_be_written(ground: Ground, texts: Path, tmp_path: Path) -> None:
     """Under the release's key and settings the texts are those of the release."""
-    settings = ["--space", str(ground / "space"), "--key", str(ground / "key"), "--epsilon", "1", "--progress", "none"]
-    settings += ["--mechanism", "ring-geometric", str(ground / "in")]
-    succeeds("privatize", *settings, "--output", tmp_path / "out")
+    call = ground.arguments(texts, tmp_path / "out")
+    succeeds(*call)
+    settings = [word for word in call[1:] if word not in ("--output", str(tmp_path / "out"))]
     shown = of("epsilon 1  ", succeeds("preview", *settings).out)
     written = [row["text"] for row in read_shard(tmp_path / "out" / "data" / "part-00000-of-00001.jsonl")]
     assert shown == written[:5]
 
 
-def test_what_a_terminal_would_obey_is_not_shown(ground: Path, tmp_path: Path) -> None:
+def test_what_a_terminal_would_obey_is_not_shown(space: Space, tmp_path: Path) -> None:
     """A text may hold codes that clear a screen or write to a clipboard."""
     (tmp_path / "a.jsonl").write_text(json.dumps({"text": f"{WORDS[0]} \x1b]52;c;eA==\x07 \x9b2J {WORDS[1]}"}) + "\n")
-    out = succeeds("preview", tmp_path / "a.jsonl", "--space", ground / "space", *QUIET).out
+    out = succeeds("preview", tmp_path / "a.jsonl", "--space", space.url, *QUIET).out
     assert not {"\x1b", "\x07", "\x9b"} & set(out)
     assert WORDS[1] in out

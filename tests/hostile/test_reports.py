@@ -27,7 +27,7 @@ from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.spaces.vocabulary import read_words
-from tests.engines.corpora import WORDS, make_space
+from tests.engines.corpora import WORDS
 from tests.ledger.books import release_of
 
 SECRET = "zzcanary"
@@ -40,11 +40,6 @@ def said_by(call: Callable[[], object]) -> str:
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
     return str(caught.value)
-
-
-@pytest.fixture(scope="module")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return make_space(tmp_path_factory.mktemp("space") / "space")
 
 
 def spend(url: Path, space: Space, number: int = 0) -> float:

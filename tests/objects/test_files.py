@@ -84,6 +84,19 @@ class TestCreated:
         with refused("work-failed", f"{url}/b"):
             files.create_bytes(f"{url}/b", b"1")
 
+    def test_beside_another_that_is_being_decided(
+        self, url: str, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It is tried again, for a while."""
+        conflict = {"status": 409, "code": "ConditionalRequestConflict"}
+        rule = proxy.rule("PUT", "/a$", "refuse", times=2, **conflict)
+        assert files.create_bytes(f"{url}/a", b"1")
+        assert rule.hits == 2
+        monkeypatch.setattr(files, "_CREATE_SECONDS", -1.0)
+        proxy.rule("PUT", "/b$", "refuse", **conflict)
+        with refused("work-failed", f"{url}/b"):
+            files.create_bytes(f"{url}/b", b"1")
+
 
 class TestWritten:
     """An object appears whole, or not at all, and nothing is left of it at the store."""

@@ -89,37 +89,6 @@ def test_a_creation_that_nfs_sent_twice_is_the_caller_s(tmp_path: Path, monkeypa
     assert isinstance(lease.take(str(tmp_path / "lease")), lease.Lease)
 
 
-class Answered(OSError):
-    """What a client raises for an answer of its store."""
-
-    def __init__(self, code: str) -> None:
-        super().__init__(code)
-        self.response = {"Error": {"Code": code}}
-
-
-def test_a_creation_that_meets_another_one_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """For a while; no other refusal is."""
-    memory = type(fsspec.filesystem("memory"))
-    put, answers = memory.pipe_file, ["ConditionalRequestConflict", "SlowDown"]
-
-    def answering(fs: object, path: str, value: bytes, **options: str) -> None:
-        if answers and path.endswith("conflict"):
-            raise Answered(answers.pop(0))
-        put(fs, path, value, **options)
-
-    monkeypatch.setattr(memory, "pipe_file", answering)
-    with refused("work-failed", "SlowDown"):
-        files.create_bytes("memory://conflict", b"mine")
-    answers.append("ConditionalRequestConflict")
-    assert files.create_bytes("memory://conflict", b"mine")
-    assert not files.create_bytes("memory://conflict", b"theirs")
-    answers.append("ConditionalRequestConflict")
-    monkeypatch.setattr(files, "_CREATE_SECONDS", -1.0)
-    with refused("work-failed", "ConditionalRequestConflict"):
-        files.create_bytes("memory://conflict", b"theirs")
-    files.remove("memory://conflict")
-
-
 def test_sweeping_removes_what_a_killed_writer_left_and_nothing_else(tmp_path: Path) -> None:
     left = tmp_path / f".part-00000.json.gz.{'0f' * 16}.part"
     others = [tmp_path / name for name in (".hidden", "part-00000.json.gz", ".nfs.part", "x.part")]

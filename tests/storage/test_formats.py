@@ -231,12 +231,6 @@ class TestSplitting:
         blocks = [read.metadata.row_group(group).num_rows for group in range(read.num_row_groups)]
         assert blocks == [BLOCK_ROWS, 9100 - BLOCK_ROWS]
 
-    def test_of_parquet_without_rows_has_the_columns(self) -> None:
-        writer = find(".parquet").writer(sink := io.BytesIO(), Columns(keep=("n",)), hashlib.sha256(), [pa.int64()])
-        writer.close()
-        table = pq.read_table(sink)
-        assert (table.schema.names, table.num_rows) == (["text", "n"], 0)
-
     @pytest.mark.parametrize("codec", COMPRESS)
     def test_a_block_is_a_frame(self, ground: Ground, tmp_path: Path, codec: str) -> None:
         """Each gzip member and zstd frame of the output holds one block of rows and can be read by itself."""
