@@ -27,9 +27,9 @@ SENTENCE = "another fine document and the river is warm"
 KEY = cv.Key(bytes(range(100, 132)))
 
 
-def blocks(document: str) -> list[str]:
-    """Return the Python examples of a document."""
-    return re.findall(r"^```python\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
+def blocks(document: str, kind: str = "python") -> list[str]:
+    """Return the examples of a document in a language."""
+    return re.findall(rf"^```{kind}\n(.*?)^```$", (ROOT / document).read_text(), re.MULTILINE | re.DOTALL)
 
 
 def title(example: str) -> str:
@@ -128,7 +128,7 @@ def test_the_declarative_pipeline_of_streaming_runs(place: Path) -> None:
     """By ``spark-pipelines run``, twice: files that came meanwhile are added, and each text is that of a table."""
     KEY.save("release.key")
     *_, definitions = blocks("docs/streaming.md")
-    (spec,) = re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/streaming.md").read_text(), re.MULTILINE | re.DOTALL)
+    (spec,) = blocks("docs/streaming.md", "yaml")
     (place / "spark-pipeline.yaml").write_text(spec.replace("file:///srv/reviews/state", (place / "state").as_uri()))
     (place / "definitions").mkdir()
     (place / "definitions" / "private.py").write_text(definitions)

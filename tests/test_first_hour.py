@@ -31,8 +31,7 @@ pytestmark = pytest.mark.slow
 
 def shell_commands(page: str) -> list[str]:
     """Return the shell commands of a page that come after the installation."""
-    found = "".join(re.findall(r"^```sh\n(.*?)^```$", (ROOT / page).read_text(), re.MULTILINE | re.DOTALL))
-    install, *others = found.splitlines()
+    install, *others = "".join(blocks(page, "sh")).splitlines()
     assert install.startswith(("pip install corpusveil corpusveil-space-en", "pip install 'corpusveil[en"))
     return others
 
@@ -136,8 +135,7 @@ def test_the_flow_of_collocations_gives_text(tmp_path: Path) -> None:
     """The page's commands lead from public text to a release, most of whose words are words of the vocabulary."""
     (program,) = blocks("docs/collocations.md")
     (tmp_path / "texts.py").write_text(program)
-    page = (ROOT / "docs/collocations.md").read_text()
-    (commands,) = re.findall(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (commands,) = blocks("docs/collocations.md", "sh")
     run_commands(commands.splitlines(), tmp_path, str(Path(sys.executable).parent))
     (shard,) = (tmp_path / "private" / "data").iterdir()
     before, after = (path.read_text().lower().split() for path in (tmp_path / "private.txt", shard))
@@ -146,10 +144,7 @@ def test_the_flow_of_collocations_gives_text(tmp_path: Path) -> None:
 
 def test_the_schedule_of_its_page_releases_each_day_once_under_the_cap(tmp_path: Path) -> None:
     """The file and the commands as they stand, and what the comments say that they print."""
-    page = (ROOT / "docs/schedules.md").read_text()
-    settings, commands = (
-        re.findall(rf"^```{kind}\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[0] for kind in ("toml", "sh")
-    )
+    settings, commands = (blocks("docs/schedules.md", kind)[0] for kind in ("toml", "sh"))
     (tmp_path / "release.toml").write_text(settings)
     said = run_commands(["exec 2>&1", *commands.splitlines()], tmp_path, str(Path(sys.executable).parent))
     promised = re.findall(r" # (run-.*|.* shards|it has .*)$", commands, re.MULTILINE)

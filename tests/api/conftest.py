@@ -9,6 +9,7 @@ import pytest
 
 import corpusveil as cv
 from tests.contracts.spaces import small_space, words_of
+from tests.engines.corpora import write_shard
 
 WORDS = words_of(60)
 
@@ -42,10 +43,7 @@ def columns() -> dict[str, Any]:
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     """Two shards of five documents, as files."""
-    folder = tmp_path / "reviews"
-    folder.mkdir()
+    rows = [{"url": f"u{row}", "text": " ".join(WORDS[row : row + 6]), "stars": row % 2} for row in range(10)]
     for shard in range(2):
-        rows = range(5 * shard, 5 * shard + 5)
-        lines = [f'{{"url": "u{row}", "text": "{" ".join(WORDS[row : row + 6])}", "stars": {row % 2}}}' for row in rows]
-        (folder / f"part-{shard}.jsonl").write_text("\n".join(lines) + "\n")
-    return folder
+        write_shard(tmp_path / "reviews" / f"part-{shard}.jsonl", rows[5 * shard : 5 * shard + 5])
+    return tmp_path / "reviews"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +11,10 @@ import corpusveil as cv
 from corpusveil.pipelines.settings.toml import read
 from tests.calls import QUIET, command, fails, save, succeeds
 from tests.collocations.corpora import make, write
-from tests.engines.corpora import ROOT, UNKNOWN, WORDS, make_space, release_files
+from tests.engines.corpora import UNKNOWN, WORDS, make_space, release_files, write_shard
+from tests.test_documentation import blocks
 
-EXAMPLE = re.findall(r"^```toml\n(.*?)^```$", (ROOT / "docs/schedules.md").read_text(), re.MULTILINE | re.DOTALL)[1]
+EXAMPLE = blocks("docs/schedules.md", "toml")[1]
 
 
 def whole(folder: Path) -> dict[str, dict[str, Any]]:
@@ -164,8 +163,7 @@ class TestWrongFiles:
 def placed(tmp_path: Path) -> Path:
     """A release in a folder below the working folder, every path relative to its file."""
     folder = tmp_path / "releases" / "may"
-    (folder / "in").mkdir(parents=True)
-    (folder / "in" / "a.jsonl").write_text(json.dumps({"text": " ".join(WORDS[:9])}) + "\n")
+    write_shard(folder / "in" / "a.jsonl", [{"text": " ".join(WORDS[:9])}])
     make_space(tmp_path / "releases" / "space")
     cv.Key.generate().save(folder / "release.key")
     values = basic(

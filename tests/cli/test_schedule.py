@@ -15,17 +15,13 @@ from corpusveil.pipelines import schedule
 from corpusveil.storage import files, lease
 from tests.calls import QUIET, Ended, command, fails, save, succeeds
 from tests.cli.test_run import basic
-from tests.engines.corpora import WORDS, make_space, release_files
+from tests.engines.corpora import WORDS, make_space, release_files, write_shard
 
 
 def lines(folder: Path, name: str, *documents: int) -> None:
     """Write a shard; a number stands for a document of seven words, with itself as id."""
-    path = folder / "in" / name
-    path.parent.mkdir(parents=True, exist_ok=True)
-    texts = [" ".join(WORDS[(7 * one + k) % len(WORDS)] for k in range(7)) for one in documents]
-    path.write_text(
-        "".join(json.dumps({"key": one, "text": t}) + "\n" for one, t in zip(documents, texts, strict=True))
-    )
+    texts = {one: " ".join(WORDS[(7 * one + k) % len(WORDS)] for k in range(7)) for one in documents}
+    write_shard(folder / "in" / name, [{"key": one, "text": text} for one, text in texts.items()])
 
 
 def touch(folder: Path, name: str) -> None:

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from corpusveil.jobs.beam import Beam
-from corpusveil.jobs.java import failure
 from corpusveil.jobs.spark import Spark
 from corpusveil.transforms import handshake
 from corpusveil.transforms.handshake import SameVersions, versions
@@ -46,19 +45,6 @@ def test_what_is_compared() -> None:
     assert found["corpusveil"] == f"{metadata.version('corpusveil')} (code {handshake.code()})"
     with refused("work-failed", "gensim"):
         SameVersions(print, {**found, "gensim": "none"})(1)
-
-
-def test_what_spark_says_of_another_python_becomes_a_sentence() -> None:
-    """Its own has up to 258 lines, and may quote a document."""
-    mismatch = "Traceback\npyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] It has 3.9: a text"
-    missing = 'Lost task 0.0: java.io.IOException: Cannot run program "/opt/none/python": error=2\n\tat java.base'
-    for said in (mismatch, missing, "SparkException: \nError from python worker:\n  Traceback, a text"):
-        sentence = str(failure(RuntimeError(said)))
-        assert f"Python {versions()['python']} with corpusveil" in sentence
-        assert "PYSPARK_PYTHON" in sentence
-        assert "a text" not in sentence
-        assert "\n" not in sentence
-    assert "PYSPARK_PYTHON" not in str(failure(RuntimeError("[OUT_OF_MEMORY] a text")))
 
 
 def test_a_wrong_call_is_one_sentence(ground: Ground, tmp_path: Path) -> None:

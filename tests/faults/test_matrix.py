@@ -30,7 +30,7 @@ from tests.faults.harm import (
 )
 from tests.faults.matrix import ENGINES, Cell
 from tests.objects.proxy import proxied
-from tests.objects.store import Store, use
+from tests.objects.store import Store
 from tests.passages.stores import small_store
 
 HERE, THERE = "10.203.0.1", "10.203.0.2"
@@ -303,7 +303,7 @@ def test_the_store_is_down_for_a_minute(bench: Bench, tmp_path: Path, engine: st
     host, port = server.get_host_and_port()
     store = Store(f"http://{host}:{port}")
     with proxied(f"{host}:{port}") as proxy, pytest.MonkeyPatch.context() as patch:
-        use(proxy.url, patch, attempts=5)
+        store.use(proxy.url, patch, attempts=5)
         seconds = []
         for down in (False, True):
             bucket = store.bucket()

@@ -11,6 +11,7 @@ import pytest
 
 from corpusveil.jobs import java, submit
 from corpusveil.jobs.spark import REDACTION
+from corpusveil.transforms.handshake import versions
 from tests.engines.corpora import HANG_SECONDS, ROOT
 
 
@@ -62,9 +63,17 @@ def test_the_page_and_the_code_keep_credentials_out_of_event_logs() -> None:
         (RuntimeError("Max number of executor failures (3) reached"), "could not start executors"),
         (RuntimeError("Executor lost: Command exited with code 137"), "spark.executor.memoryOverhead"),
         (KeyError("private"), "KeyError"),
+        *((RuntimeError(text), "PYSPARK_PYTHON") for text in (
+            "Traceback\npyspark.errors.PySparkRuntimeError: [PYTHON_VERSION_MISMATCH] It has 3.9: private",
+            'Lost task 0.0: java.io.IOException: Cannot run program "/private/python": error=2\n\tat java.base',
+            "SparkException: \nError from python worker:\n  Traceback, private",
+        )),
     ],
-)
+)  # fmt: skip
 def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
+    """In one line; Spark's own sentence about another Python has up to 258, and may quote a document."""
     sentence = str(java.failure(error))
     assert said in sentence
+    assert ("PYSPARK_PYTHON" in sentence) == (f"Python {versions()['python']} with" in sentence) == (said[:2] == "PY")
+    assert "\n" not in sentence
     assert "private" not in sentence

@@ -12,7 +12,6 @@ import tempfile
 from collections import defaultdict
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -23,10 +22,10 @@ from corpusveil.errors import SettingError, UserError
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.entries import EntryStore
 from corpusveil.spaces import Space
-from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.rows import Columns
 from tests.calls import privatize_corpus
+from tests.contracts.spaces import small_space
 from tests.engines.corpora import WORDS
 from tests.ledger.books import nats_of, release_of
 
@@ -156,8 +155,7 @@ CHAIN = [
 
 @pytest.fixture(scope="module")
 def small() -> Space:
-    vectors = np.random.default_rng(1).standard_normal((len(WORDS), 2)).astype(np.float32)
-    return cv.build_space(Vectors(list(WORDS), vectors))
+    return small_space(words=WORDS)
 
 
 def never_too_low(small: Space, history: list[Any]) -> None:

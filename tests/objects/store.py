@@ -26,16 +26,6 @@ SETTINGS = {
 _numbers = itertools.count()
 
 
-def use(endpoint: str, patch: pytest.MonkeyPatch, attempts: int = 2) -> None:
-    """Point clients to an endpoint, with few attempts: of this process, and of processes that it starts."""
-    patch.setenv("AWS_MAX_ATTEMPTS", str(attempts))
-    for name, value in SETTINGS.items():
-        patch.setenv(name, value)
-    patch.setenv("FSSPEC_S3_ENDPOINT_URL", endpoint)
-    retries = {"retries": {"total_max_attempts": attempts}}
-    patch.setitem(fsspec.config.conf, "s3", {"endpoint_url": endpoint, "config_kwargs": retries})
-
-
 class Store:
     """The store behind ``endpoint``, looked at with a client of its own that passes no proxy; this one is S3."""
 
@@ -55,8 +45,13 @@ class Store:
         )  # fmt: skip
 
     def use(self, url: str, patch: pytest.MonkeyPatch, attempts: int) -> None:
-        """Point clients to this address of the store."""
-        use(url, patch, attempts)
+        """Point clients to this address, with few attempts: of this process, and of processes that it starts."""
+        patch.setenv("AWS_MAX_ATTEMPTS", str(attempts))
+        for name, value in SETTINGS.items():
+            patch.setenv(name, value)
+        patch.setenv("FSSPEC_S3_ENDPOINT_URL", url)
+        retries = {"retries": {"total_max_attempts": attempts}}
+        patch.setitem(fsspec.config.conf, "s3", {"endpoint_url": url, "config_kwargs": retries})
 
     def hurry(self, patch: pytest.MonkeyPatch) -> None:
         """Let clients of this process give up soon, so that what stays broken is told soon."""

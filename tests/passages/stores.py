@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import itertools
-import json
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ import corpusveil as cv
 from corpusveil.passages.build import SALT_BYTES
 from corpusveil.passages.passage_exchange import PassageExchange
 from corpusveil.passages.store import TEXTS, VECTORS, Store
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, release_files, write_shard
 
 PIECES = [f"{' '.join(WORDS[start : start + 4]).capitalize()}." for start in range(0, 80, 2)]
 FIGURES = {"figures": {"like": {"similarity": [0.8, 0.5, 0.45, 0.4, 0.38], "overall": 0.1}}}
@@ -50,10 +49,8 @@ SENTENCES = [
 
 
 def write(folder: Path, texts: Sequence[str], shards: int = 1) -> str:
-    folder.mkdir(parents=True)
     for shard in range(shards):
-        lines = (json.dumps({"text": text}) + "\n" for text in texts[shard::shards])
-        (folder / f"{shard}.jsonl").write_text("".join(lines))
+        write_shard(folder / f"{shard}.jsonl", [{"text": text} for text in texts[shard::shards]])
     return str(folder)
 
 

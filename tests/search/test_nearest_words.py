@@ -15,10 +15,6 @@ Floats = npt.NDArray[np.float64]
 
 def brute_force(vectors: npt.NDArray[np.float32], points: Floats) -> npt.NDArray[np.int64]:
     """Rank every word in float64, dimension by dimension; ties by id."""
-    return brute_force_order(vectors, points)[:, 0]
-
-
-def brute_force_order(vectors: npt.NDArray[np.float32], points: Floats) -> npt.NDArray[np.int64]:
     ranks = np.zeros((len(points), len(vectors)))
     for j in range(vectors.shape[1]):
         value = vectors[:, j].astype(np.float64)
@@ -72,14 +68,14 @@ def test_several_are_the_brute_force_nearest(
     points = points.astype(np.float64)
     found = NearestSearch.from_vectors(vectors).several(points, k)
     assert found.shape == (len(points), k)
-    assert np.array_equal(found, brute_force_order(vectors, points)[:, :k])
+    assert np.array_equal(found, brute_force(vectors, points)[:, :k])
     assert np.array_equal(found[:, 0], NearestSearch.from_vectors(vectors).nearest(points))
 
 
 def test_products_in_float32_alone_would_be_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control: without the slack for rounding the search is wrong, and the cases above notice."""
     vectors, points = CASES["far from the origin, more nominees than kept"]
-    expected = brute_force(vectors, points)
+    expected = brute_force(vectors, points)[:, 0]
     assert np.array_equal(NearestSearch.from_vectors(vectors).nearest(points), expected)
     monkeypatch.setattr(nearest_words, "error_bound", lambda _dimensions: 0.0)
     assert (NearestSearch.from_vectors(vectors).nearest(points) != expected).mean() > 0.01

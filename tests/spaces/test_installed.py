@@ -21,7 +21,7 @@ from corpusveil import registry
 from corpusveil.spaces import installed
 from corpusveil.spaces.vocabulary import rows_without
 from tests.calls import fails, refused, succeeds
-from tests.engines.corpora import WORDS, make_space
+from tests.engines.corpora import WORDS, make_space, release_files
 
 ROOT = Path(__file__).parents[2]
 EN = ROOT / "spaces" / "en"
@@ -99,11 +99,6 @@ def package(here: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..
         sys.modules.pop(module, None)
 
 
-def written(release: Path) -> dict[str, bytes]:
-    """Return the data and the manifest of a release."""
-    return {path.name: path.read_bytes() for path in (release / "manifest.json", *(release / "data").iterdir())}
-
-
 class TestEn:
     @pytest.mark.slow
     def test_has_no_word_of_its_list_of_offensive_ones(self) -> None:
@@ -122,10 +117,10 @@ class TestEn:
             (here / f"{name}.toml").write_text(FLOW.format(space=name, output=f"file-{name}"))
             succeeds("run", f"{name}.toml")
         for kind in ("by-{}", "file-{}"):
-            assert written(here / kind.format("en")) == written(here / kind.format("demo")), kind
+            assert release_files(here / kind.format("en")) == release_files(here / kind.format("demo")), kind
         make_space(here / "other")
         succeeds("privatize", "in.txt", "--output", "by-other", "--space", "other", *NEEDED)
-        assert not set(written(here / "by-other").values()) & set(written(here / "by-en").values())
+        assert not {*release_files(here / "by-other").values()} & {*release_files(here / "by-en").values()}
 
     def test_is_small_and_another_archive_is_another_version(self) -> None:
         project = tomllib.loads((EN / "pyproject.toml").read_text())["project"]

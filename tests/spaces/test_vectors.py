@@ -154,14 +154,15 @@ def test_word2vec_binary_is_read_as_gensim_writes_it(tmp_path: Path) -> None:
             read_vectors(path)
 
 
-@pytest.mark.parametrize("name", ["v.kv", "v.model"])
-def test_a_pickle_of_gensim_is_refused_unopened(tmp_path: Path, name: str) -> None:
-    (tmp_path / name).write_bytes(b"cos\nabort\n(tR.")
-    with refused("unsuitable-data", name, "save_word2vec_format"):
+PICKLE = b"cos\nabort\n(tR."
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "instead"),
+    [("v.kv", PICKLE, "save_word2vec_format"), ("v.model", PICKLE, "save_word2vec_format"),
+     ("v.parquet", b"PAR1", "numpy.savez")],
+)  # fmt: skip
+def test_a_file_that_is_not_read_is_refused_unopened(tmp_path: Path, name: str, data: bytes, instead: str) -> None:
+    (tmp_path / name).write_bytes(data)
+    with refused("unsuitable-data", name, instead):
         read_vectors(str(tmp_path / name))
-
-
-def test_parquet_is_refused_with_what_to_write(tmp_path: Path) -> None:
-    (tmp_path / "v.parquet").write_bytes(b"PAR1")
-    with refused("unsuitable-data", "v.parquet", "numpy.savez"):
-        read_vectors(str(tmp_path / "v.parquet"))

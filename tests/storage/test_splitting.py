@@ -27,7 +27,7 @@ from corpusveil.transforms.release.job import ShardJob
 from corpusveil.transforms.release.release import Release
 from tests.calls import Halting, privatize_corpus, refused
 from tests.contracts.spaces import small_space
-from tests.engines.corpora import make_release, make_space, release_files
+from tests.engines.corpora import make_release, make_space, release_files, write_shard
 
 LARGE = 4 * SPLIT_FROM_BYTES
 
@@ -58,16 +58,10 @@ def test_what_is_split() -> None:
     assert tasks._shares(shards(1, 2, 3), lambda: pytest.fail("an engine has to be started to answer")) == {}
 
 
-def as_lines(path: Path, count: int) -> Path:
-    path.write_bytes(b"".join(json.dumps({"text": f"bababa dedede {row}"}).encode() + b"\n" for row in range(count)))
-    return path
-
-
 def test_a_split_shard_is_written_as_a_whole_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Also where the guess of its rows was far off: pieces past its end are empty, the last takes what is left."""
     rows = 2 * BLOCK_ROWS + 5
-    source = tmp_path / "a.json.gz"
-    source.write_bytes(gzip.compress(as_lines(tmp_path / "lines", rows).read_bytes(), 1, mtime=0))
+    source = write_shard(tmp_path / "a.json.gz", [{"text": f"bababa dedede {row}"} for row in range(rows)])
     release = make_release(make_space(tmp_path / "space"))
     whole = tmp_path / "whole"
     privatize_corpus(release, [str(source)], str(whole), Local())
@@ -94,10 +88,8 @@ KILLS = 20
 
 @pytest.fixture(scope="module")
 def shard(tmp_path_factory: pytest.TempPathFactory) -> str:
-    path = tmp_path_factory.mktemp("in") / "a.json.gz"
-    with gzip.open(path, "wt") as file:
-        file.writelines(json.dumps({"text": f"aaab aaac {row}", "url": f"u{row}"}) + "\n" for row in range(ROWS))
-    return str(path)
+    rows = [{"text": f"aaab aaac {row}", "url": f"u{row}"} for row in range(ROWS)]
+    return str(write_shard(tmp_path_factory.mktemp("in") / "a.json.gz", rows))
 
 
 @pytest.fixture(scope="module")

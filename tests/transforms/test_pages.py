@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import re
 from pathlib import Path
 
@@ -14,7 +13,7 @@ from corpusveil.jobs.local import Local
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.pages import parts_of, write_page
 from tests.calls import privatize_corpus
-from tests.engines.corpora import TEST_KEY, WORDS, make_space, manifest
+from tests.engines.corpora import TEST_KEY, WORDS, make_space, manifest, write_shard
 
 SECRET = "zanzibarquux"
 
@@ -30,9 +29,8 @@ def ground(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Release a corpus that names a secret in a text, a file, a column and a folder."""
     folder = tmp_path_factory.mktemp("pages")
     space = make_space(folder / "space")
-    (folder / f"in-{SECRET}").mkdir()
     rows = [{"text": f"{WORDS[3]} {WORDS[5]} {SECRET}", "<script>x": k} for k in (1, 2, 3)]
-    (folder / f"in-{SECRET}/{SECRET}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_shard(folder / f"in-{SECRET}/{SECRET}.jsonl", rows)
     budget = cv.Budget(8.0, "document")
     release = cv.Release(cv.mechanism("ring-geometric", space), budget, cv.TextPolicy(), key=cv.Key(TEST_KEY))
     source, columns = [str(folder / f"in-{SECRET}")], Columns(keep=("<script>x",))

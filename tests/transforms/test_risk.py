@@ -6,17 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 import corpusveil as cv
 from corpusveil.spaces import Space
 from corpusveil.spaces.risk_table import Recovered, RiskTable
-from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.risk import epsilon_at, risk_of
 from tests.calls import fails, refused, succeeds
+from tests.contracts.spaces import small_space
 
 KEY = cv.Key(bytes(range(32)))
 POLICY = cv.TextPolicy()
@@ -26,8 +25,7 @@ POINTS = [(0.25, 0.2, 0.01), (1.0, 0.6, 0.02), (4.0, 0.99, 0.01)]
 @pytest.fixture(scope="module")
 def bare() -> Space:
     words = ["the", "river", "of", "doctor", "ran", "lake", "tree", "house", "street", "letter"]
-    vectors = np.random.default_rng(0).normal(size=(len(words), 4)).astype(np.float32)
-    return cv.build_space(Vectors(words, vectors), counts=np.arange(1, 11))
+    return small_space(words=words, counts=range(1, 11))
 
 
 def recovered(space: Space, points: Any = None, **more: Any) -> Recovered:

@@ -23,11 +23,9 @@ from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.errors import SettingError
 from corpusveil.mechanisms import Mechanism
 from corpusveil.sampling import grid
-from corpusveil.spaces import Space
-from corpusveil.spaces.vectors import Vectors
 from corpusveil.transforms.release.release import Release
 from tests.calls import QUIET, save, succeeds
-from tests.contracts.spaces import ring_distances
+from tests.contracts.spaces import ring_distances, small_space
 from tests.engines.corpora import TEST_KEY, release_files, write_shard
 from tests.kernel.test_kernel import Spy
 
@@ -38,12 +36,7 @@ KEY, GST = cv.Key(TEST_KEY), cv.TextPolicy(tokenizer="gst")
 EXAMPLE = "I think, therefore I am"
 
 
-def space_of(words: Sequence[str]) -> Space:
-    vectors = np.random.default_rng(3).standard_normal((len(words), 5)).astype(np.float32)
-    return cv.build_space(Vectors(list(words), vectors))
-
-
-SPACE = space_of([*WORDS, *TOKENS])
+SPACE = small_space(words=[*WORDS, *TOKENS])
 
 
 def table_of(pairs: dict[str, float]) -> pa.Table:
@@ -95,7 +88,7 @@ def test_s1_leaves_stop_words_and_counts_them(monkeypatch: pytest.MonkeyPatch) -
 
 def test_only_collocations_of_the_space_are_joined(monkeypatch: pytest.MonkeyPatch) -> None:
     """A collocation without a vector stays apart, and its words are privatized; a word without one is unknown."""
-    space = space_of([*WORDS[:-1], "i_think", "new_york"])
+    space = small_space(words=[*WORDS[:-1], "i_think", "new_york"])
     mechanism = cv.mechanism("ring-geometric", space)
     spy = Spy(monkeypatch, mechanism)
     release = Release(mechanism, cv.Budget(1.0), GST, key=KEY, collocations=TABLE)
@@ -130,7 +123,7 @@ Reading = Callable[[list[float], list[float]], float]
 
 @pytest.fixture(scope="module")
 def mechanism() -> Mechanism:
-    return cv.mechanism("ring-geometric", space_of(FEW))
+    return cv.mechanism("ring-geometric", small_space(words=FEW))
 
 
 def law(mechanism: Mechanism, document: Sequence[int], epsilons: Sequence[float]) -> npt.NDArray[np.float64]:
