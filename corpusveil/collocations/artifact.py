@@ -7,9 +7,9 @@ from importlib import metadata
 from typing import Any, Literal, NamedTuple
 
 from corpusveil.choices import HYPHENS, Hyphens
-from corpusveil.errors import AddressError, ArtifactError, MissingError, SettingError, VersionError
+from corpusveil.errors import AddressError, ArtifactError, VersionError
 from corpusveil.storage import files, lease
-from corpusveil.storage.artifacts import ARTIFACT, complete, described, is_artifact
+from corpusveil.storage.artifacts import ARTIFACT, COMMANDS, complete, description_of, is_artifact
 from corpusveil.storage.durable import once
 from corpusveil.text.classes import TOKENIZER_VERSION
 from corpusveil.text.languages import rule, version_of
@@ -18,14 +18,6 @@ WORK = "work"
 """The place of a step's unfinished work, in the folder of its artifact."""
 VERSION = 1
 Kind = Literal["counts", "collocations", "tokens", "vectors", "model", "store"]
-_MADE_BY = {
-    "counts": "count",
-    "collocations": "score",
-    "tokens": "tokenize",
-    "vectors": "train",
-    "model": "evaluate model",
-    "store": "store",
-}
 
 
 def make_once(
@@ -75,24 +67,13 @@ def remove_others(folder: str, ending: str) -> None:
 
 def read_artifact(url: str, kind: Kind) -> dict[str, Any]:
     """Return an artifact's description. Raises UserError without one, and for another kind, version or tokenizer."""
-    command = f"corpusveil {_MADE_BY[kind]}"
-    try:
-        description = described(url)
-    except ArtifactError as error:
-        raise ArtifactError(f"{error} Make it with '{command}'.") from None
-    if description is None:
-        raise MissingError(f"{url}: there are no {kind} here (no {ARTIFACT}); make them with '{command}'.")
+    description = description_of(url, kind, VERSION)
     fields = description.as_dict()
-    if (description.kind, description.version) != (kind, VERSION):
-        raise SettingError(
-            f"{url}: this has {description.kind} of version {description.version}, not {kind} of version {VERSION}; "
-            "name another folder, or make it again."
-        )
     version = TOKENIZER_VERSION + version_of(fields.get("language"))
     if description.tokenizer != version:
         raise VersionError(
             f"{url}: this was made with tokenizer {description.tokenizer}, and this is {version}; make it again with "
-            f"'{command}'."
+            f"'corpusveil {COMMANDS[kind]}'."
         )
     return fields
 

@@ -17,7 +17,7 @@ from corpusveil.spaces.grammar import COLUMNS, Neighbors
 from corpusveil.spaces.vector_formats import decode
 from corpusveil.spaces.vocabulary import Vocabulary, parts
 from corpusveil.storage import files
-from corpusveil.storage.artifacts import Description, described
+from corpusveil.storage.artifacts import Description, description_of, is_artifact
 from corpusveil.storage.forms import lines_of
 from corpusveil.storage.parquet import opened, sound
 from corpusveil.text.classes import TOKENIZER_VERSION
@@ -101,8 +101,8 @@ def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[
     if fs.isfile(path):
         yield from _table(url)
         return
-    if (artifact := described(url)) is not None:
-        _check_artifact(url, artifact, hyphens, language)
+    if is_artifact(url):
+        _check_artifact(url, description_of(url, "counts"), hyphens, language)
     for folder in (files.join(url, "ngrams"), url, files.join(url, "data")):
         shards = [
             name for name in files.listing(folder) if name.endswith(".parquet") and not name.startswith((".", "_"))
@@ -118,10 +118,6 @@ def _pairs(url: str, hyphens: Hyphens | None, language: str | None) -> Iterator[
 
 def _check_artifact(url: str, artifact: Description, hyphens: Hyphens | None, language: str | None) -> None:
     """Raise UserError unless an artifact has counts by this tokenizer, since other tokenizers have other words."""
-    if artifact.kind != "counts":
-        raise SettingError(
-            f"{url}: this is {artifact.kind}, not counts; name the folder that 'corpusveil count' wrote."
-        )
     counted_with, counted_in = artifact.as_dict().get("hyphens"), artifact.as_dict().get("language")
     if artifact.tokenizer != (version := TOKENIZER_VERSION + version_of(counted_in)):
         raise VersionError(

@@ -17,6 +17,7 @@ from corpusveil.errors import DataError, SettingError
 from corpusveil.spaces import vector_formats
 from corpusveil.spaces.vocabulary import BLOCK
 from corpusveil.storage import files
+from corpusveil.storage.artifacts import description_of, is_artifact
 from corpusveil.text import languages
 
 READERS: Mapping[str, Callable[[str], dict[str, Any]]] = {
@@ -124,7 +125,11 @@ def reader(url: str) -> Callable[[str], dict[str, Any]]:
     for suffix, read in READERS.items():
         if name.endswith(suffix):
             return read
-    return vector_formats.read_artifact if files.exists(files.join(url, "vectors.npy")) else vector_formats.read_text
+    if files.exists(files.join(url, "vectors.npy")):
+        return vector_formats.read_artifact
+    if is_artifact(url):
+        description_of(url, "vectors")  # refuses one of another kind, such as tokens
+    return vector_formats.read_text
 
 
 def _checked_matrix(values: npt.NDArray[Any], words: int, where: str, first_row: int) -> Float32:

@@ -15,6 +15,14 @@ from corpusveil.storage import files
 from corpusveil.storage.records import Line, Record, Records
 
 ARTIFACT = "_artifact.json"
+COMMANDS = {
+    "counts": "count",
+    "collocations": "score",
+    "tokens": "tokenize",
+    "vectors": "train",
+    "model": "evaluate model",
+}
+"""The commands that make artifacts; for a kind that is not here, its name."""
 
 
 class Description(Record):
@@ -39,6 +47,29 @@ def is_artifact(url: str) -> bool:
 def described(url: str) -> Description | None:
     """Return the description of the artifact at an address, or None. Raises ArtifactError."""
     return Records(url, private=False).read(ARTIFACT, Description)
+
+
+def description_of(url: str, kind: str, version: int = 1) -> Description:
+    """Return the description of the artifact at an address, which has this kind and version.
+
+    Raises UserError where there is none, or another, or one that is damaged.
+    """
+    be, what = ("are", kind) if kind.endswith("s") else ("is", f"a {kind}")
+    make = f"'corpusveil {COMMANDS.get(kind, kind)}' makes {what}."
+    try:
+        description = described(url)
+    except ArtifactError as error:
+        raise ArtifactError(f"{error} {make}") from None
+    if description is None:
+        raise MissingError(f"{url}: there {be} no {kind} here (no {ARTIFACT}); {make}")
+    if description.kind != kind:
+        raise SettingError(f"{url}: this artifact is of the kind {description.kind[:40]}, not {what}; {make}")
+    if description.version != version:
+        raise VersionError(
+            f"{url}: the {kind} here {be} of version {description.version}, and this release of corpusveil reads "
+            f"{version}; make {what} again, or use the release that made this."
+        )
+    return description
 
 
 def complete(url: str, description: Mapping[str, Any], **style: Any) -> bool:
@@ -68,24 +99,8 @@ class Saved(Generic[D]):
         self._lock = threading.Lock()
 
     def read(self, url: str) -> dict[str, Any]:
-        """Return the description of the artifact at an address, in its order.
-
-        Raises UserError where there is none, for one of another kind or version, and for a damaged one.
-        """
-        make = f"make a {self.kind} with 'corpusveil {self.kind}'."
-        try:
-            description = described(url)
-        except ArtifactError:
-            raise self.damaged(url, f"{ARTIFACT} is not a description of a {self.kind}") from None
-        if description is None:
-            raise MissingError(f"{url}: there is no {self.kind} here (no {ARTIFACT}); {make}")
-        if description.kind != self.kind:
-            raise SettingError(f"{url}: this is not a {self.kind} but {description.kind[:40]}; {make}")
-        if description.version != self.version:
-            raise VersionError(
-                f"{url}: this {self.kind} has version {description.version}, and this release of corpusveil reads "
-                f"{self.version}; build the {self.kind} again, or use the release that built it."
-            )
+        """Return the description of the artifact at an address, in its order. Raises UserError as description_of."""
+        description = description_of(url, self.kind, self.version)
         if not re.fullmatch("[0-9a-f]{64}", str(description.digest)):
             raise self.damaged(url, f"{ARTIFACT} has no digest")
         info: dict[str, Any] = json.loads(files.read_bytes(files.join(url, ARTIFACT)))

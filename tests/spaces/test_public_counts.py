@@ -48,7 +48,7 @@ def test_the_folder_that_count_wrote_is_taken(tmp_path: Path) -> None:
     description = json.loads((tmp_path / "counts" / "_artifact.json").read_text())
     for other, said in (
         ({"tokenizer": "0/unicode-1"}, "counted by tokenizer 0/unicode-1"),
-        ({"kind": "tokens"}, "this is tokens, not counts"),
+        ({"kind": "tokens"}, "of the kind tokens, not counts; 'corpusveil count' makes counts"),
         ({"kind": 3}, "this record is damaged"),
     ):
         (tmp_path / "counts" / "_artifact.json").write_text(json.dumps({**description, **other}))
@@ -56,6 +56,8 @@ def test_the_folder_that_count_wrote_is_taken(tmp_path: Path) -> None:
         assert ended.status == 2
         assert said in ended.err
     (tmp_path / "counts" / "_artifact.json").write_text(json.dumps(description))
+    said = command("space", "--vectors", tmp_path / "counts", "--output", tmp_path / "other").err
+    assert "of the kind counts, not vectors; 'corpusveil train' makes vectors" in said
     for part in (tmp_path / "counts" / "ngrams").iterdir():
         part.unlink()
     assert "there are no counts here" in command(*words, tmp_path / "other").err
