@@ -8,15 +8,11 @@ import pytest
 
 from corpusveil.spaces import Space
 from evaluate.tests.releases import DOCUMENTS, privatize, texts
-from tests.conftest import machine, no_other_session_left, pytest_collection_modifyitems
-from tests.engines.corpora import make_space, write_shard
+from tests.conftest import ground, machine, no_other_session_left, pytest_collection_modifyitems, space
+from tests.engines.corpora import write_shard
 
-__all__ = ["machine", "no_other_session_left", "pytest_collection_modifyitems"]  # as in the package's own tests
-
-
-@pytest.fixture(scope="session")
-def space(tmp_path_factory: pytest.TempPathFactory) -> Space:
-    return make_space(tmp_path_factory.mktemp("space") / "space")
+# as in the package's own tests
+__all__ = ["ground", "machine", "no_other_session_left", "pytest_collection_modifyitems", "space"]
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
-from typing import Any
 
 from corpusveil.cli.main import run
 from corpusveil.spaces import Space
@@ -33,11 +31,6 @@ def privatize(source: Path, space: Space, output: Path, epsilon: float, *more: s
     words += ["ring-geometric", "--epsilon", str(epsilon), "--progress", "none", *more]
     assert run(words if "--key" in more else [*words, "--test-key"]) == 0
     return output
-
-
-def manifest_of(release: Path) -> dict[str, Any]:
-    told: dict[str, Any] = json.loads((release / "manifest.json").read_bytes())
-    return told
 
 
 def call(source: Path, private: Path, output: Path, *more: str) -> list[str]:

@@ -141,19 +141,6 @@ class TestOneColumnChanges:
         assert (row[0], *row[2:]) == ("a", 1, 2)
 
 
-class TestIsRefused:
-    def test_a_row_without_an_id_while_it_runs(self, spark: Any, release: cv.Release) -> None:
-        """The worker's sentence reaches the caller on a line of its own, and no document's text comes with it."""
-        from pyspark.errors import PythonException
-
-        frame = spark.createDataFrame([(None, CANARY), ("a", CANARY)], "id STRING, text STRING")
-        with pytest.raises(PythonException) as caught:
-            privatize_frame(frame, release, id="id").collect()
-        lines = [line.strip() for line in str(caught.value).splitlines()]
-        assert "corpusveil.errors.DataError: id: the id column has empty values; give every document an id." in lines
-        assert CANARY not in str(caught.value)
-
-
 class TestSql:
     def test_gives_what_the_frame_gives(self, spark: Any, release: cv.Release, rows: list[tuple[Any, ...]]) -> None:
         """As a function and as an expression, nulls and a second evaluation included."""
@@ -173,17 +160,25 @@ class TestSql:
         assert frame.select(column).columns == ["review"]
         assert frame.withColumn("review", column).select("id", "review").collect() == wanted
 
-    def test_is_refused(self, spark: Any, release: cv.Release) -> None:
-        """A row without an id, or names that differ, end the query by a sentence."""
+    def test_and_a_frame_are_refused(self, spark: Any, release: cv.Release) -> None:
+        """A row without an id, or names that differ: a sentence on a line of its own, with which no text comes."""
         from pyspark.errors import PythonException
 
         cv.register_sql(spark, release, "hide")
         frame = spark.createDataFrame([(None, CANARY), ("a", CANARY)], "id STRING, text STRING")
         frame.createOrReplaceTempView("documents")
-        for call, sentence in (("'text', id, text", "id: the id column has empty values"),
-                               ("id, text, text", "hide: the first argument is the column's name")):  # fmt: skip
-            with pytest.raises(PythonException, match=f"DataError: {sentence}") as caught:
-                spark.sql(f"SELECT hide({call}) FROM documents").collect()
+        for query, sentence in (
+            (
+                privatize_frame(frame, release, id="id"),
+                "id: the id column has empty values; give every document an id.",
+            ),
+            (spark.sql("SELECT hide('text', id, text) FROM documents"), "id: the id column has empty values"),
+            (spark.sql("SELECT hide(id, text, text) FROM documents"), "hide: the first argument is the column's name"),
+        ):
+            with pytest.raises(PythonException) as caught:
+                query.collect()
+            lines = [line.strip() for line in str(caught.value).splitlines()]
+            assert [line for line in lines if line.startswith(f"corpusveil.errors.DataError: {sentence}")], lines
             assert CANARY not in str(caught.value)
 
 

@@ -12,13 +12,10 @@ from tests.calls import refused
 from tests.objects.conftest import everywhere
 from tests.objects.proxy import Proxy
 from tests.objects.store import Store
+from tests.storage.test_inputs import relative
 
 LATER = "continuation-token="
 """In the address of a page behind the first one."""
-
-
-def relative(*inputs: str) -> list[str]:
-    return [shard.relative for shard in find_shards(inputs)]
 
 
 def test_all_of_several_pages_are_found(store: Store, bucket: str, url: str, proxy: Proxy) -> None:

@@ -21,6 +21,7 @@ from corpusveil.spaces.list_orders import greedy_orders, improved_orders
 from corpusveil.spaces.public_counts import read_counts, read_neighbors
 from corpusveil.spaces.vectors import Vectors
 from tests.calls import succeeds
+from tests.mechanisms.spaces import normal
 
 Floats = npt.NDArray[np.float32]
 
@@ -93,10 +94,6 @@ def test_floors_of_fewer_words_than_were_compared_would_be_wrong(monkeypatch: py
     assert wrong_floors(vectors) > 0
 
 
-def points(size: int, dimensions: int, seed: int = 0) -> Floats:
-    return np.random.default_rng(seed).standard_normal((size, dimensions)).astype(np.float32)
-
-
 def length(vectors: Floats, tour: npt.NDArray[Any]) -> float:
     """Return the length of a list that is closed into a ring."""
     ring = vectors[np.append(tour, tour[0])].astype(np.float64)
@@ -106,7 +103,7 @@ def length(vectors: Floats, tour: npt.NDArray[Any]) -> float:
 @pytest.mark.parametrize(("size", "dimensions"), [(n, d) for n in (1, 2, 3, 6, 700) for d in (1, 30)])
 def test_a_list_of_every_word_that_is_no_longer(size: int, dimensions: int) -> None:
     """Every list is a permutation, and as a ring no longer than the greedy one it began with."""
-    vectors = points(size, dimensions)
+    vectors = normal(size, dimensions)
     starts = list(range(min(3, size)))
     greedy, improved = greedy_orders(vectors, starts), improved_orders(vectors, starts)
     for before, after in zip(greedy, improved, strict=True):
@@ -116,7 +113,7 @@ def test_a_list_of_every_word_that_is_no_longer(size: int, dimensions: int) -> N
 
 def test_equal_vectors_stand_together() -> None:
     """Thousands of equal vectors cost no time, and stand side by side."""
-    vectors = np.concatenate([points(100, 4), np.zeros((3000, 4), np.float32)])
+    vectors = np.concatenate([normal(100, 4), np.zeros((3000, 4), np.float32)])
     order = improved_orders(vectors, [5])[0]
     places = np.flatnonzero(order >= 100)
     assert sorted(order.tolist()) == list(range(3100))

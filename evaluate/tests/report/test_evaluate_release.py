@@ -32,9 +32,10 @@ from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import render
 from corpusveil_evaluate.statistics.statistic import Figure
 from corpusveil_evaluate.statistics.words_back import flipped, words_back
-from evaluate.tests.releases import DOCUMENTS, call, manifest_of, texts
+from evaluate.tests.releases import DOCUMENTS, call, texts
 from tests.calls import refused, succeeds
 from tests.engines.corpora import WORDS, make_space, write_shard
+from tests.engines.corpora import manifest as manifest_of
 from tests.passages.stores import passage_release, small_store
 
 

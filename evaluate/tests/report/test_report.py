@@ -24,9 +24,10 @@ from corpusveil_evaluate.report.findings import Findings
 from corpusveil_evaluate.report.question import Question
 from corpusveil_evaluate.report.release_page import examples_of, render
 from corpusveil_evaluate.statistics.encoders import made_of
-from evaluate.tests.releases import call, manifest_of, privatize
+from evaluate.tests.releases import call, privatize
 from tests.calls import command, fails, refused, succeeds
 from tests.engines.corpora import WORDS, write_shard
+from tests.engines.corpora import manifest as manifest_of
 
 WRONG = {
     "--model nowhere": "wrong-setting",
