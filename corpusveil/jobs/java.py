@@ -41,12 +41,12 @@ exec {java} "$@"
 """
 _MACHINE = (
     "set spark.driver.memory to what this machine and its limits permit, or correct JAVA_HOME, the options for Java "
-    "(JAVA_TOOL_OPTIONS) or the master"
+    "(JAVA_TOOL_OPTIONS) or the master, {master}"
 )
 _ADVICE = {
     r"(?i)executor[ _]memory|Master removed our application|Max number of executor failures|stopped SparkContext": (
-        "it could not start executors; correct the master, spark.executor.memory and cores, or the cluster, whose logs "
-        "say more"
+        "it could not start executors on {master}; check that this master runs and can be reached, "
+        "spark.executor.memory and cores, and the logs of the cluster"
     ),
     r"^Connection\w*Error |^Py4J(Network)?Error ": (
         "its Java was killed or lost; give the machine more memory, or use fewer workers"
@@ -55,7 +55,7 @@ _ADVICE = {
         "it ran out of memory; raise spark.driver.memory, or of executors spark.executor.memoryOverhead"
     ),
 }
-"""What Spark or Py4J says of a failure, and what to do."""
+"""What Spark or Py4J says of a failure, and what to do, perhaps about the master."""
 
 
 def ensure_java() -> Path:
@@ -118,19 +118,20 @@ def _home(java: Path) -> Path:
 _scripts: list[tempfile.TemporaryDirectory[str]] = []
 
 
-def failure(error: Exception, *, started: bool = True) -> WorkError:
-    """Return why a job failed, or why its session was not ``started``, by what Spark or Py4J says.
+def failure(error: Exception, master: str, *, started: bool = True) -> WorkError:
+    """Return why a job failed, or why its session was not ``started`` on a master, by what Spark or Py4J says.
 
     Of a job that is by our own sentence, if there is one, or the names of Spark's errors, since Spark's own sentences
     may quote a document. Before a session, nothing of the corpus has been read, so Spark's words may be quoted.
     """
     text = f"{type(error).__name__} {error}"
-    advice = next((advice for said, advice in _ADVICE.items() if re.search(said, text)), None)
+    advice = next((advice for said, advice in _ADVICE.items() if re.search(said, text)), "" if started else _MACHINE)
+    advice = advice.format(master=master)
     if not started:
         cause = re.search(r"^: (?:[\w.$]+: )?(.*?)\.?$", str(error), re.MULTILINE)  # of an exception in Java
         why = cause[1] if cause else "its Java says why above"
-        return WorkError(f"Spark did not start ({why}): {advice or _MACHINE}. {GO_ON}")
-    if advice is not None:
+        return WorkError(f"Spark did not start ({why}): {advice}. {GO_ON}")
+    if advice:
         return WorkError(f"Spark failed: {advice}. {GO_ON}")
     own, names = sentences_in(text), re.findall(r"\[([A-Z][A-Z_.]+)\]", text)
     sentence = own[0] if own else f"{' '.join([type(error).__name__, *dict.fromkeys(names)])}."

@@ -61,12 +61,14 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
         settings["spark.master"] = master
     elif submitted is None:
         settings |= {"spark.master": f"local[{workers or '*'}]", "spark.ui.enabled": "false"}
+    conf = SparkConf().setAll(list(settings.items()))
+    where = conf.get("spark.master")
     try:
         with ended_later():
-            SparkContext.getOrCreate(SparkConf().setAll(list(settings.items())))
+            SparkContext.getOrCreate(conf)
         session = SparkSession.builder.getOrCreate()
     except Exception as error:  # noqa: BLE001 - Spark raises what it likes
-        raise failure(error, started=False) from None
+        raise failure(error, where, started=False) from None
     session.sparkContext.setLogLevel("FATAL")  # failures are said in our own sentence
     return session
 
@@ -119,7 +121,7 @@ class Spark:
         except UserError:
             raise
         except Exception as error:  # noqa: BLE001 - engines raise what they like
-            raise failure(error) from None
+            raise failure(error, context.master) from None
         except KeyboardInterrupt:  # the session of a notebook lives on, and would go on with the job
             with contextlib.suppress(Exception):
                 context.cancelAllJobs()

@@ -18,11 +18,12 @@ from tests.engines.corpora import HANG_SECONDS, ROOT
 def test_a_session_that_does_not_start_names_the_cause_and_what_to_do() -> None:
     fault = "An error\n: java.lang.IllegalArgumentException: System memory 9 must be at least 471859200.\n\tat x"
     for error, cause in (("[JAVA_GATEWAY_EXITED] x", "above"), (fault, "(System memory 9 must be at least 471859200)")):
-        sentence = str(java.failure(RuntimeError(error), started=False))
+        sentence = str(java.failure(RuntimeError(error), "local[9]", started=False))
         assert cause in sentence, error
         assert "spark.driver.memory" in sentence
+        assert "the master, local[9]" in sentence
     fault = "An error\n: x.Y: [INVALID_EXECUTOR_MEMORY.CONFIG_MEMORY] Executor memory 9 must be at least 4.\n\tat x"
-    sentence = str(java.failure(RuntimeError(fault), started=False))
+    sentence = str(java.failure(RuntimeError(fault), "local[9]", started=False))
     assert "Executor memory 9 must be at least 4" in sentence
     assert "spark.executor.memory" in sentence
     assert "spark.driver.memory" not in sentence
@@ -60,6 +61,7 @@ def test_the_page_and_the_code_keep_credentials_out_of_event_logs() -> None:
         (type("Py4JError", (Exception,), {})("An error occurred while calling o1.x"), "was killed or lost"),
         (RuntimeError("java.lang.OutOfMemoryError: Java heap space"), "spark.driver.memory"),
         (RuntimeError("Job aborted: Master removed our application: FAILED"), "could not start executors"),
+        (RuntimeError("Cannot call methods on a stopped SparkContext"), "executors on spark://h:1"),
         (RuntimeError("Max number of executor failures (3) reached"), "could not start executors"),
         (RuntimeError("Executor lost: Command exited with code 137"), "spark.executor.memoryOverhead"),
         (KeyError("private"), "KeyError"),
@@ -72,7 +74,7 @@ def test_the_page_and_the_code_keep_credentials_out_of_event_logs() -> None:
 )  # fmt: skip
 def test_a_job_that_fails_names_the_cause(error: Exception, said: str) -> None:
     """In one line; Spark's own sentence about another Python has up to 258, and may quote a document."""
-    sentence = str(java.failure(error))
+    sentence = str(java.failure(error, "spark://h:1"))
     assert said in sentence
     assert ("PYSPARK_PYTHON" in sentence) == (f"Python {versions()['python']} with" in sentence) == (said[:2] == "PY")
     assert "\n" not in sentence
