@@ -49,17 +49,17 @@ class Balance:
         return f"Balance {self.weight:g} {where} ({self.order} order): {self.why}."
 
 
-def resolved(balance: float | None, order: str | None, obstacle: str | None) -> Balance:
+def resolved(balance: float | None, order: str | None, obstacle: str | None, origin: str = "") -> Balance:
     """Resolve a balance and an order; None for a value that is not given.
 
-    ``obstacle`` says why this space cannot have balanced lists, None if it can. Balanced lists are improved by default,
-    others greedy. Raises UserError unless a balance is from 0 to ``LARGEST``.
+    ``obstacle`` says why this space cannot have balanced lists, None if it can; ``origin`` says whose counts it has.
+    Balanced lists are improved by default, others greedy. Raises UserError unless a balance is from 0 to ``LARGEST``.
     """
     if balance is not None:
         return Balance(checked("balance", balance), False, order or ("improved" if balance else "greedy"), "as asked")
     if obstacle is not None:
         return Balance(0.0, False, order or "greedy", obstacle)
-    return Balance(OF_LISTS, True, order or "improved", "the default where there are public counts")
+    return Balance(OF_LISTS, True, order or "improved", f"the default where there are public counts{origin}")
 
 
 def balanced(vectors: Float32, source: str, counts: Int64 | None, balance: float) -> tuple[Float32, float]:

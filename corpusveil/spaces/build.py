@@ -65,7 +65,7 @@ def build_space(
         raise not_a_choice("order", order, ORDERS)
     public = _public_counts(embeddings[0], counts)
     without = "there are no public counts" if public is None else None if lists else "there are no lists"
-    chosen = resolved(balance, order, without)
+    chosen = resolved(balance, order, without, "" if counts is not None else ", here those of the vectors")
     of_use, use_note = _grammar(lists, neighbors, grammar)
     indices = _rows(embeddings, only, exclude)
     words = [word for word in indices[0] if all(word in index for index in indices)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 from pathlib import Path
@@ -137,6 +138,8 @@ def test_by_default_lists_are_balanced_and_vectors_are_as_given() -> None:
     np.testing.assert_array_equal(space.lists, whole.lists)
     assert space.digest not in (whole.digest, build_space(embedding(), counts=COUNTS).digest)
     assert "Balance 1 in the order of the lists alone (improved order)" in space.info["made"]["balance_note"]
+    counted = build_space(dataclasses.replace(embedding(), counts=COUNTS, where=None), balance=None)
+    assert "public counts, here those of the vectors" in counted.info["made"]["balance_note"]
     greedy = build_space(embedding(), counts=COUNTS, balance=None, order="greedy")
     np.testing.assert_array_equal(
         greedy.lists, build_space(embedding(), counts=COUNTS, balance=1, order="greedy").lists

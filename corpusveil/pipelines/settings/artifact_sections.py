@@ -78,8 +78,8 @@ class SpaceSettings(Section):
         "Public word counts, from which words are resampled: the folder that 'count' wrote, or a file of lines "
         "word<TAB>count.", None, path=True, metavar="URL")
     balance: float | None = key(
-        "The weight of public frequency against meaning in the order of lists: the higher, the less a replacement "
-        "discloses. Needs {space.counts}. 0: no weight. Default: 1 if there are counts.", None, ge=0)
+        "The weight of public frequency against meaning in lists: the higher, the less a replacement discloses. Needs "
+        "{space.counts}, or vectors with counts. 0: no weight. Default: 1 if there are counts.", None, ge=0)
     grammar: float | None = key(
         "The weight of grammar against meaning in the order of lists, so that nouns replace nouns. Needs "
         "{space.counts} with pairs of words. 0: no weight. Default: 1 if there are such counts.", None, ge=0)
