@@ -165,10 +165,6 @@ class Mechanism(abc.ABC):
         """Return the guarantee's distance of ``word`` from every word, float64 [V]; None without a guarantee."""
         return None
 
-    def claimed_distances(self, word: int, epsilon: float) -> Float64 | None:
-        """Return the distance of the paper's claim, float64 [V]; overridden if it is not that of the guarantee."""
-        return self.distances(word, epsilon)
-
     @abc.abstractmethod
     def retention(self, epsilon: float) -> float:
         """Return the probability that a word stays unchanged (the mean over the vocabulary if it varies)."""

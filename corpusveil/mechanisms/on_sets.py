@@ -22,7 +22,7 @@ import numpy as np
 from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
 from corpusveil.mechanisms.base import by_epsilon, check_whole
-from corpusveil.mechanisms.distances import OverVectors, discrete
+from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
@@ -162,10 +162,6 @@ class OnSets(OverVectors):
             _choose(ids[at], lanes[at], self.sets.members, self.sets.sizes, table.bounds, np.uint64(table.added), some)
             out[at] = some
         return out
-
-    def claimed_distances(self, word: int, epsilon: float) -> Float64:  # noqa: ARG002 - the same at any
-        """Return 1 for any other word: the paper claims epsilon-LDP over the whole vocabulary."""
-        return discrete(self.space, self.check_id(word))
 
     def added_to(self, word: int, epsilon: float) -> list[int]:
         """Return the integer weights of a word's candidates beyond the common weight; total 2^64 - n added."""

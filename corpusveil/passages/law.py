@@ -58,7 +58,7 @@ class Exchange:
         epsilon = check_epsilon(epsilon)
         largest, smallest = -(-TOTAL // neighbors), TOTAL // pieces
         with localcontext(prec=_DIGITS, rounding=ROUND_FLOOR):
-            odds = Decimal(epsilon).exp().next_minus() - 1
+            odds = Decimal(min(epsilon, MOST_NATS)).exp().next_minus() - 1
             threshold = int(odds * smallest * TOTAL / (largest + odds * smallest))
         law = cls(pieces, neighbors, threshold)
         if threshold >= TOTAL or law.epsilon > epsilon:

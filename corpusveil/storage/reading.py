@@ -151,10 +151,11 @@ def _sound(
         for batch in batches:
             numbers, why = set(batch.numbers), f"the id column {column!r} is empty; give every row an id."
             named = zip(batch.numbers, batch.ids or (), strict=False)
-            here = [BadRow(number, why) for number, identity in named if identity is None or identity == ""]
-            if here := [*here, *(bad for bad in lacking if bad.number in numbers)]:
-                batch.leave_out([bad.number for bad in here])
-                batch.bad = sorted((*batch.bad, *here), key=lambda bad: bad.number)
+            here = {bad.number: bad for bad in lacking if bad.number in numbers}
+            here |= {number: BadRow(number, why) for number, identity in named if identity is None or identity == ""}
+            if here:
+                batch.leave_out([*here])
+                batch.bad = sorted((*batch.bad, *here.values()), key=lambda bad: bad.number)
             for bad in batch.bad:
                 sentence = f"{task.url}, row {bad.number + 1}: {bad.why}"
                 if aside is None:

@@ -45,22 +45,22 @@ def test_names_and_name_spaces_tell_values_apart_and_texts_have_none() -> None:
 
 @pytest.mark.parametrize("form", ["jsonl", "csv", "parquet"])
 def test_rows_without_a_unit_are_bad_rows(tmp_path: Path, form: str) -> None:
-    """Dropped, as rows without an id are, by accounting and drawing alike."""
+    """Dropped, as rows without an id are, by accounting and drawing alike; a row without either counts once."""
     text, ledger = f"{WORDS[1]} {WORDS[2]}", cv.Ledger(str(tmp_path / "ledger"), cap=500)
     none = True if form == "jsonl" else None  # a type that is no unit's
-    rows = [(text, none), (text, "a"), (None, None), (WORDS[4], ""), (WORDS[5], "b")]
+    rows = [(text, none, "1"), (text, "a", "2"), (None, None, "3"), (WORDS[4], "", ""), (WORDS[5], "b", "5")]
     path = tmp_path / f"a.{form}"
     if form == "csv":
-        lines = [f"{line},{customer or ''}\n" for line, customer in rows if line]
-        path.write_text("".join(["text,customer\n", *lines]))
+        lines = [f"{line},{customer or ''},{id}\n" for line, customer, id in rows if line]
+        path.write_text("".join(["text,customer,id\n", *lines]))
     elif form == "parquet":
-        pq.write_table(pa.table(dict(zip(("text", "customer"), zip(*rows, strict=True), strict=True))), path)
+        pq.write_table(pa.table(dict(zip(("text", "customer", "id"), zip(*rows, strict=True), strict=True))), path)
     else:
-        lines = [json.dumps({"text": line, "customer": of}) for line, of in rows]
+        lines = [json.dumps({"text": line, "customer": of, "id": id}) for line, of, id in rows]
         path.write_text("\n".join(lines))
     release = release_of(make_space(tmp_path / "space"))
     call = (release, [str(path)], str(tmp_path / "out"), Local())
-    options = {"columns": Columns(), "spending": ledger.spending("customer", None)}
+    options = {"columns": Columns(id="id"), "spending": ledger.spending("customer", None)}
     with refused("bad-shards", "row"):
         privatize_corpus(*call, **options)
     done = privatize_corpus(*call, **options, on_bad_rows="drop")

@@ -36,8 +36,9 @@ def test_the_threshold_is_the_largest_that_an_epsilon_allows(pieces: int, neighb
 def test_the_largest_epsilon_that_draws_reach_is_named() -> None:
     largest = Exchange(1000, 10, TOTAL - 1).epsilon
     assert Exchange.at(largest, 1000, 10).threshold == TOTAL - 1
-    with refused("wrong-setting", "epsilon = 60", f"{largest:.4g}"):
-        Exchange.at(60.0, 1000, 10)
+    for epsilon in (60.0, 1e9):  # e^1e9 is more than a decimal number holds
+        with refused("wrong-setting", f"epsilon = {epsilon:g}", f"{largest:.4g}"):
+            Exchange.at(epsilon, 1000, 10)
 
 
 @pytest.mark.parametrize(("pieces", "neighbors"), [(5, 5), (7, 3), (12, 1)])

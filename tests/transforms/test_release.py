@@ -163,6 +163,13 @@ def test_a_guarantee_leaves_nothing_out_and_is_one_everywhere(
     assert f"Disclosed: {'; '.join(guarantee.disclosed)}." in lines
 
 
+def test_a_law_that_leaves_texts_readable_warns() -> None:
+    """As an epsilon that is usual for passages does, or for long documents."""
+    for budget, warns in ((Budget(50.0), True), (Budget(0.01), False), (Budget(50.0, "document"), True)):
+        law = Release(RingGeometric(SPACE), budget, key=Key.for_tests()).law()
+        assert ("Warning: people can read" in law) == warns, budget
+
+
 @pytest.mark.parametrize(
     "budget", [Budget(0.1), Budget(1.0), Budget(10.0), Budget(1.0, "document")], ids=lambda budget: f"{budget.epsilon}"
 )

@@ -38,6 +38,11 @@ from corpusveil.transforms.release.risk import EpsilonAtRisk, epsilon_at
 
 EXAMPLE_LENGTHS = (10, 100, 1000)
 """The replaced words of documents for which a law is shown."""
+MANY_UNCHANGED = 0.5
+READABLE = (
+    ". Warning: people can read a text if most of its words stay; choose a smaller epsilon, a risk, or a store, which "
+    "replaces whole texts"
+)
 
 _PARTS: Mapping[str, tuple[Any, str]] = {
     "mechanism": (Mechanism, "cv.mechanism(NAME, space), or a class such as cv.RingGeometric(space)"),
@@ -213,13 +218,14 @@ class Release(AnyRelease):
         )
 
     def law(self) -> str:
-        lengths, retention = np.array(EXAMPLE_LENGTHS), self.mechanism.retention
         said = f"{'' if self.mechanism.private else 'No guarantee. '}Expected share of known words that are unchanged"
+        lengths = EXAMPLE_LENGTHS[:1] if self.budget.per == "token" else EXAMPLE_LENGTHS
+        stay = [self.mechanism.retention(float(epsilon)) for epsilon in self.budget.shares(np.array(lengths))]
+        warned = READABLE if max(stay) > MANY_UNCHANGED else ""
         if self.budget.per == "token":
-            return f"{said}: {retention(self.budget.epsilon):.1%}"
-        stay = [f"{retention(float(epsilon)):.1%} of {words}" for epsilon, words in
-                zip(self.budget.shares(lengths), EXAMPLE_LENGTHS, strict=True)]  # fmt: skip
-        return f"{said}, by the words of a document: {', '.join(stay)}"
+            return f"{said}: {stay[0]:.1%}{warned}"
+        shares = [f"{share:.1%} of {words}" for share, words in zip(stay, lengths, strict=True)]
+        return f"{said}, by the words of a document: {', '.join(shares)}{warned}"
 
     def remarks(self) -> list[str]:
         risks = [] if self.risk is None else [self.risk.sentence()]

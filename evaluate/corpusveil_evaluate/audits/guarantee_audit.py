@@ -24,6 +24,8 @@ from corpusveil.arrays import Float64
 from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError, NoClosedForm, SettingError
 from corpusveil.mechanisms import Mechanism
+from corpusveil.mechanisms.distances import discrete
+from corpusveil.mechanisms.on_sets import OnSets
 from corpusveil.mechanisms.on_vectors import OnVectors
 from corpusveil.sampling.draws import DrawKey, Draws
 from corpusveil.sampling.keys import Key
@@ -158,7 +160,7 @@ def audit(
     checked = "claim" if claim or guarantee.epsilon is None else "guarantee"
 
     def at(word: int) -> Float64:
-        law = (mechanism.claimed_distances if checked == "claim" else mechanism.distances)(word, epsilon)
+        law = claimed_distances(mechanism, word, epsilon) if checked == "claim" else mechanism.distances(word, epsilon)
         if law is None:
             raise DataError(
                 f"{mechanism.name}: neither its guarantee nor its claim names a distance to check it by; choose "
@@ -187,6 +189,14 @@ def audit(
         mechanism.name, mechanism.parameters(), epsilon, kind, checked, promised, realised, largest, plain,
         chosen.size, len(mechanism.space), count, draws, level, named, tuple(reasons),  # type: ignore[arg-type]
     )  # fmt: skip
+
+
+def claimed_distances(mechanism: Mechanism, word: int, epsilon: float) -> Float64 | None:
+    """Return the distance of the paper's claim, float64 [V]: that of the guarantee, unless it has its own."""
+    if isinstance(mechanism, OnSets):  # CusText's paper claims epsilon-LDP over the whole vocabulary
+        return discrete(mechanism.space, mechanism.check_id(word))
+    claimed: Float64 | None = getattr(mechanism, "claimed_distances", mechanism.distances)(word, epsilon)
+    return claimed
 
 
 def _words(mechanism: Mechanism, at: Apart, words: int) -> npt.NDArray[np.int64]:
