@@ -6,12 +6,14 @@ A sentence may be improved in any release; ``error.code`` is part of the interfa
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import uuid
     from collections.abc import Iterable, Sequence
+    from typing import Any
 
 
 _MOST_NAMES = 20
@@ -148,8 +150,11 @@ def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> Sett
     return SettingError(f"{setting} = {value!r}: choose {either(choices)}.")
 
 
-def below_least(setting: str, value: float, least: float) -> SettingError:
-    return SettingError(f"{setting} = {value}: give at least {least}.")
+def check_whole(setting: str, value: Any, least: int = 1, most: float = math.inf) -> None:
+    """Raise SettingError unless a value is a whole number from ``least`` to ``most``."""
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
+        raise SettingError(f"{setting} = {value!r}: give a whole number {limits}.")
 
 
 def of_other_type(setting: str, value: object, needed: str) -> SettingError:

@@ -199,10 +199,10 @@ def _refused_by_typer(error: Exception, arguments: Sequence[str]) -> SettingErro
     if parameter is None or not hasattr(cause, "errors"):
         return None
     from corpusveil.cli.derived import typed
-    from corpusveil.pipelines.settings.faults import lower
+    from corpusveil.pipelines.settings.faults import wanted
 
     (fault, *_) = cause.errors()
-    sentence = lower(fault["msg"].removeprefix("Value error, ").rstrip("."))
+    sentence = str(fault["ctx"]["error"]).rstrip(".") if fault["type"] == "value_error" else wanted(fault)
     return SettingError(f"{parameter.opts[0]} {typed(fault['input'])}: {sentence}.")
 
 

@@ -16,7 +16,7 @@ import pyarrow as pa
 from corpusveil.choices import Hyphens
 from corpusveil.collocations.artifact import ReadingOptions, read_artifact, reading_of
 from corpusveil.compiled import called, compiled
-from corpusveil.errors import ArtifactError, DataError, SettingError, UserError, replaced
+from corpusveil.errors import ArtifactError, DataError, SettingError, UserError, check_whole, replaced
 from corpusveil.spaces.installed import located
 from corpusveil.storage import files
 from corpusveil.storage.parquet import read_whole, sound
@@ -32,8 +32,7 @@ _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 def most_words(max_n: int) -> int:
     """Return how many words a vocabulary may have for n-grams of up to ``max_n`` words."""
-    if not 1 <= max_n <= LARGEST_N:
-        raise SettingError(f"max_n = {max_n}: give 1 to {LARGEST_N}.")
+    check_whole("max_n", max_n, most=LARGEST_N)
     return int((1 << KEY_BITS // max_n) - 2)
 
 

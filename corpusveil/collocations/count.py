@@ -30,7 +30,7 @@ from corpusveil.collocations.counting_stages import (
     write_part,
 )
 from corpusveil.collocations.word_counts import COUNTS, most_frequent
-from corpusveil.errors import DataError, below_least, no_words, not_a_choice
+from corpusveil.errors import DataError, check_whole, no_words, not_a_choice
 from corpusveil.storage import files
 from corpusveil.storage.durable import PartTask, mark_of, run
 from corpusveil.storage.engine import Engine, Here
@@ -91,8 +91,7 @@ class CountOptions:
 
     def __post_init__(self) -> None:
         most_words(self.max_n)
-        if self.min_count < 1:
-            raise below_least("min_count", self.min_count, 1)
+        check_whole("min_count", self.min_count)
         if self.hyphens not in HYPHENS:
             raise not_a_choice("hyphens", self.hyphens, HYPHENS)
 

@@ -30,7 +30,7 @@ import pyarrow.compute as pc
 from corpusveil.arrays import Float64
 from corpusveil.choices import MEASURES, Measure
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.errors import ArtifactError, SettingError, below_least, not_a_choice
+from corpusveil.errors import ArtifactError, SettingError, check_whole, not_a_choice
 from corpusveil.spaces.vocabulary import read_words
 from corpusveil.text.languages import function_words
 
@@ -76,8 +76,7 @@ class Scoring:
             raise not_a_choice("measure", self.measure, MEASURES)
         if not np.isfinite(self.threshold):
             raise SettingError(f"threshold = {self.threshold}: give a finite number.")
-        if self.min_count < 1:
-            raise below_least("min_count", self.min_count, 1)
+        check_whole("min_count", self.min_count)
         if self.rule not in ("strict", "edges"):
             raise SettingError(f"connectors rule = {self.rule!r}: choose strict or edges.")
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from corpusveil.collocations.public_texts import of_gensim
-from corpusveil.errors import ArtifactError, DataError, below_least
+from corpusveil.errors import ArtifactError, DataError, check_whole
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
 from corpusveil.storage.compression import chunks, codec_of
@@ -49,8 +49,7 @@ class Training:
 
     def __post_init__(self) -> None:
         for name in ("dimensions", "window", "epochs", "min_count", "workers"):
-            if getattr(self, name) < 1:
-                raise below_least(name, getattr(self, name), 1)
+            check_whole(name, getattr(self, name))
 
 
 def lines_of(shards: Iterable[str]) -> Iterator[list[bytes]]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import fsspec
 
-from corpusveil.errors import SettingError, worker_killed
+from corpusveil.errors import check_whole, worker_killed
 from corpusveil.jobs import startup
 from corpusveil.storage.engine import Here
 
@@ -66,8 +66,7 @@ class Local:
     _pool: ProcessPoolExecutor | None = field(default=None, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if self.workers < 1:
-            raise SettingError(f"workers = {self.workers}: give at least 1.")
+        check_whole("workers", self.workers)
 
     def slots(self) -> int:
         return self.workers

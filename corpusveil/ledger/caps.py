@@ -52,8 +52,6 @@ class Spending:
             )
         if self.over_cap not in OVER_CAP:
             raise not_a_choice("over_cap", self.over_cap, OVER_CAP)
-        if self.cap is not None and not self.cap > 0:
-            raise SettingError(f"cap {self.cap}: give a number of nats above 0.")
         if not self.units:
             if self.cap is not None:
                 raise SettingError(

@@ -60,8 +60,8 @@ class Ledger:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
             raise SettingError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
         object.__setattr__(self, "url", files.as_text(self.url))
-        if self.cap is not None and not self.cap > 0:
-            raise SettingError(f"cap {self.cap}: give a number of nats above 0.")
+        if self.cap is not None and not (isinstance(self.cap, (int, float)) and self.cap > 0):
+            raise SettingError(f"cap {self.cap!r}: give a number of nats above 0.")
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its cap and the units in the form that a release uses."""

@@ -197,12 +197,6 @@ class Mechanism(abc.ABC):
             self.check_id(ids.max())
 
 
-def check_whole(name: str, value: Any, least: int, most: int) -> None:
-    """Raise UserError unless a parameter is a whole number from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-        raise SettingError(f"{name} = {value}: give a whole number from {least} to {most:,}.")
-
-
 def check_fraction(name: str, value: Any, *, ends: bool = False) -> None:
     """Raise UserError unless a parameter is a number between 0 and 1, or, with ``ends``, 0 or 1."""
     good = isinstance(value, (int, float)) and not isinstance(value, bool)

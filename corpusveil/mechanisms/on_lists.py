@@ -18,8 +18,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Integers, UInt64
-from corpusveil.errors import DataError
-from corpusveil.mechanisms.base import Mechanism, by_epsilon, check_fraction, check_whole
+from corpusveil.errors import DataError, check_whole
+from corpusveil.mechanisms.base import Mechanism, by_epsilon, check_fraction
 from corpusveil.sampling import weights
 from corpusveil.sampling.draws import MECHANISM, Draws
 

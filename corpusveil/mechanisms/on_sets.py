@@ -21,7 +21,8 @@ import numpy as np
 
 from corpusveil.arrays import Float64, Int32, Int64, UInt64
 from corpusveil.compiled import njit
-from corpusveil.mechanisms.base import by_epsilon, check_whole
+from corpusveil.errors import check_whole
+from corpusveil.mechanisms.base import by_epsilon
 from corpusveil.mechanisms.distances import OverVectors
 from corpusveil.mechanisms.vector_blocks import exponential
 from corpusveil.sampling import weights

@@ -32,8 +32,7 @@ from corpusveil.arrays import Bool, Int32, Int64
 from corpusveil.collocations.artifact import WORK, make_once
 from corpusveil.collocations.corpus_shards import Read, ShardStage, inputs_of, refuse_changed
 from corpusveil.compiled import compiled
-from corpusveil.errors import SettingError
-from corpusveil.mechanisms.base import check_whole
+from corpusveil.errors import SettingError, check_whole
 from corpusveil.passages import pieces as piece_rules
 from corpusveil.passages.encoder import encoder_of
 from corpusveil.passages.figures import LEFT_OUT, figures_of

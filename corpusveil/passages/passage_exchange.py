@@ -15,8 +15,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from corpusveil.arrays import Float64, Int8, Int32
-from corpusveil.errors import SettingError, of_other_type
-from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee, check_whole
+from corpusveil.errors import SettingError, check_whole, of_other_type
+from corpusveil.mechanisms.base import COMPUTATIONAL, Guarantee
 from corpusveil.passages.law import Exchange, usual_neighbors
 from corpusveil.passages.store import Store
 from corpusveil.sampling.draws import EXCHANGE, Draws

@@ -119,7 +119,7 @@ class Section(BaseModel):
         for name, info in type(self).model_fields.items():
             setting, value = setting_of(info), getattr(self, name)
             if any(isinstance(item, int) and abs(item) >= 1 << 63 for item in listed(value)):
-                raise PydanticCustomError("int_type", "whole numbers have 64 bits", {"key": name, "value": value})
+                raise PydanticCustomError("int_size", "64 bits", {"key": name, "value": value, "lt": float(1 << 63)})
             if setting.choices is not None and value is not None and value not in setting.known:
                 raise PydanticCustomError("literal_error", "one of them", {"key": name, "value": value})
         return self

@@ -133,6 +133,10 @@ class TestWrongFiles:
             ("text", {"tokenizer": "word"}, "wrong-setting", "text.collocations"),
             ("engine", {"master": "local"}, "wrong-setting", "engine.master"),
             ("engine", {"name": "flink"}, "wrong-setting", "engine.name"),
+            ("engine", {"workers": "two"}, "wrong-setting", 'engine.workers = "two": give a whole number.'),
+            ("collocations", {"max_n": 9}, "wrong-setting", "max_n = 9: give a number of at most 5."),
+            ("collocations", {"input": "c4"}, "wrong-setting", 'input = "c4": give a list of texts in brackets.'),
+            ("schedule", {"settle": "10"}, "wrong-setting", "write it as 10s, 10m, 10h or 10d."),
             ("mechanism", {"name": "ring-geometri"}, "wrong-setting", "ring-geometric?"),
             ("budget", {"epsilon": float("inf")}, "wrong-setting", "budget.epsilon"),
             ("output", None, "wrong-setting", "[output]"), ("budget", None, "wrong-setting", "[budget]"),
@@ -142,7 +146,7 @@ class TestWrongFiles:
             if changes is None:
                 del values[section]
             else:
-                values[section] |= changes
+                values[section] = values.get(section, {}) | changes
             file = Path(save(tmp_path / "run.toml", values))
             file.write_text(file.read_text().replace("Infinity", "inf"))
             fails(["run", file], code, named)

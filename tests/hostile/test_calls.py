@@ -94,6 +94,7 @@ def options() -> Iterator[Call]:
         for value in values:
             yield privatize(f"--{name}", f"--{name}", value)
     yield privatize("[unsuitable-data]", "--format", "txt", "--keep", "id")
+    yield privatize("--workers two: give a whole number. [wrong-setting]", "--workers", "two")
     for count in ("1", "8191", "8193"):
         yield privatize("8192*[wrong-setting]", "--rows-per-task", count)
     yield privatize("--master*--engine*[wrong-setting]", "--master", "spark://x:7077")

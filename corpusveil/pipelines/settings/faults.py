@@ -15,6 +15,16 @@ from corpusveil.pipelines.fields import Section, declared, named, plain
 from corpusveil.pipelines.settings import Settings
 
 SHOWN_LENGTH = 120
+_KINDS = {
+    "int": "a whole number",
+    "finite": "a finite number",
+    "bool": "true or false",
+    "string": "text in quotes, not empty",
+    "list": "a list of texts in brackets",
+    "too": "a list that is not empty",
+}
+"""What a setting takes, by the first word of the type of pydantic's error; for other words, a number."""
+_LIMITS = {"ge": "of at least", "gt": "above", "le": "of at most", "lt": "below"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +39,8 @@ class Caller:
     def fault(self, place: str, sentence: str, value: Any = None, kind: type[UserError] = SettingError) -> UserError:
         """Return an error of a setting, with its value if that helps; the sentence has others as ``{section.key}``."""
         given = "" if value is None else self.shown(value)
-        said = ended(named(sentence, self.name).replace("this key", f"this {self.noun}"))
-        return kind(f"{self.where}{self.name(place)}{given}: {said}")
+        said = named(sentence, self.name).replace("this key", f"this {self.noun}")
+        return kind(f"{self.where}{self.name(place)}{given}: {said}{'' if said.endswith('?') else '.'}")
 
 
 def validated(given: Mapping[str, Any], caller: Caller) -> Settings:
@@ -50,14 +60,10 @@ def shown(value: Any) -> str:
         return f"a {type(value).__name__}"
 
 
-def lower(sentence: str) -> str:
-    """Return a sentence of pydantic as the end of one of ours."""
-    return f"{sentence[0].lower()}{sentence[1:]}"
-
-
-def ended(sentence: str) -> str:
-    """Return a sentence with its full stop, unless it is a question."""
-    return sentence if sentence.endswith("?") else f"{sentence}."
+def wanted(fault: Mapping[str, Any]) -> str:
+    """Return what to give instead of a value that pydantic refuses, as the end of a sentence."""
+    limits = [f" {_LIMITS[name]} {limit:g}" for name, limit in fault.get("ctx", {}).items() if name in _LIMITS]
+    return f"give {_KINDS.get(fault['type'].partition('_')[0], 'a number')}{''.join(limits)}"
 
 
 def cut(text: str) -> str:
@@ -110,9 +116,11 @@ def _told(error: ValidationError, caller: Caller) -> UserError:
         return caller.fault(place, f"this is a section; write [{section}] and its keys below")
     if kind == "literal_error" and (refusal := gone_setting(place, value)):
         return caller.fault(place, refusal)
+    setting = {setting.setting: setting for setting in declared(Settings)}[place]
     if kind == "literal_error":
-        known = {setting.setting: setting for setting in declared(Settings)}[place].values
-        return caller.fault(place, f"choose one of {', '.join(known)}{nearest(value, known)}", value)
+        return caller.fault(place, f"choose one of {', '.join(setting.values)}{nearest(value, setting.values)}", value)
+    if kind == "string_pattern_mismatch":
+        return caller.fault(place, f"write it as {setting.metavar}", value)
     if kind == "missing":
         return caller.fault(place, "this key is missing")
-    return caller.fault(place, lower(first["msg"]), value)
+    return caller.fault(place, wanted(first), value)

@@ -268,7 +268,8 @@ class ScheduleSettings(Section):
 
     settle: str = key(
         "Leave shards that changed within this time to a later start: seconds, minutes, hours or days, such as 10m. "
-        "For shards that other programs write in place.", "0s", pattern="^[0-9]{1,6}[smhd]$")
+        "For shards that other programs write in place.", "0s", pattern="^[0-9]{1,6}[smhd]$",
+        metavar="10s, 10m, 10h or 10d")
     left_out: Literal["fail", "warn"] = key(
         "What to do about files that cannot be used: release the others and fail with status 2, or only name them.",
         "fail")
@@ -276,7 +277,7 @@ class ScheduleSettings(Section):
         "What to do with a shard that changed after its release: release it again, or leave it out.", "release")
     metrics: str | None = key(
         "Write the figures of the last start to this file for Prometheus: NAME.prom in the folder of a textfile "
-        "collector. All users can read it.", None, path=True, pattern=r"\.prom$")
+        "collector. All users can read it.", None, path=True, pattern=r"\.prom$", metavar="NAME.prom")
 
     def settle_seconds(self) -> int:
         """Return ``settle`` in seconds."""

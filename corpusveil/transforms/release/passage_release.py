@@ -12,7 +12,7 @@ import pyarrow as pa
 from corpusveil.budget.budget import written
 from corpusveil.choices import DUPLICATES
 from corpusveil.display import Card, rounded_up
-from corpusveil.errors import SettingError, not_a_choice
+from corpusveil.errors import SettingError, check_whole, not_a_choice
 from corpusveil.kernel.kernel import KERNEL_VERSION
 from corpusveil.kernel.passage_kernel import READER, PassageKernel
 from corpusveil.mechanisms.base import Guarantee
@@ -60,8 +60,7 @@ class PassageRelease(AnyRelease):
             if value not in choices:
                 raise not_a_choice(name, value, choices)
         if self.most_pieces is not None:
-            if isinstance(self.most_pieces, bool) or not isinstance(self.most_pieces, int) or self.most_pieces < 1:
-                raise SettingError(f"most_pieces = {self.most_pieces}: give a whole number from 1 on.")
+            check_whole("most_pieces", self.most_pieces)
             if self.per == "document":
                 raise SettingError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
         self.mechanism.exchange(self.epsilon)

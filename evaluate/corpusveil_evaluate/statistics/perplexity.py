@@ -18,7 +18,7 @@ import numpy.typing as npt
 from corpusveil.collocations import artifact
 from corpusveil.collocations.collocation_table import most_words
 from corpusveil.collocations.ngrams import counted, keys_of, unpacked
-from corpusveil.errors import DataError, below_least
+from corpusveil.errors import DataError, check_whole
 from corpusveil.spaces.vocabulary import Vocabulary
 from corpusveil.storage.artifacts import described
 from corpusveil.text.classes import WORD
@@ -53,8 +53,7 @@ class KneserNey:
     @classmethod
     def of_texts(cls, texts: Sequence[str], min_count: int = 1) -> Self:
         """Count texts, as ``corpusveil count`` does, and smooth. Raises UserError where no word occurs often enough."""
-        if min_count < 1:
-            raise below_least("min_count", min_count, 1)
+        check_whole("min_count", min_count)
         vocabulary, tokens = count_words(check_texts(texts), min_count=min_count)
         if len(vocabulary) > (most := most_words(ORDER)):
             raise DataError(f"{len(vocabulary):,} words occur often enough, and {most:,} is the most; raise min_count.")

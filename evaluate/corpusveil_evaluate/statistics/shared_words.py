@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from corpusveil.errors import DataError, below_least
+from corpusveil.errors import DataError, check_whole
 from corpusveil.spaces import Space
 from corpusveil_evaluate.statistics.statistic import Evidence, Reading, register
 from corpusveil_evaluate.terms import check_pairs, check_texts, count_words, joint_terms, terms_of, tokenizer_of
@@ -47,8 +47,7 @@ def surviving_rare(originals: Sequence[str], privates: Sequence[str], rarest: in
     """
     check_texts(originals, "originals")
     check_texts(privates, "privates")
-    if rarest < 1:
-        raise below_least("rarest", rarest, 1)
+    check_whole("rarest", rarest)
     vocabulary, _ = count_words(originals)
     if not len(vocabulary):
         raise DataError("The originals have no words; give texts with words.")

@@ -20,7 +20,7 @@ from corpusveil.errors import (
     DataError,
     MissingError,
     SettingError,
-    below_least,
+    check_whole,
     missing_parts,
 )
 from corpusveil.ownership import refuse_others
@@ -67,8 +67,7 @@ def build_model(counts: str, output: str, min_count: int = 1) -> dict[str, Any]:
     """
     output, counts = files.absolute(output), files.absolute(counts)
     digest = _trigram_counts(counts)["digest"]
-    if min_count < 1:
-        raise below_least("min_count", min_count, 1)
+    check_whole("min_count", min_count)
     mark = mark_of(VERSION, digest, min_count)
 
     def make_artifact() -> dict[str, Any]:
