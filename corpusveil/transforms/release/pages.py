@@ -35,7 +35,7 @@ def write_page(output: str) -> None:
     manifest = read_manifest(output)
     try:
         made, budget = manifest["configuration"]["mechanism"]["name"], _budget(manifest["configuration"])
-        sizes = f"{manifest['documents']:,} documents, {manifest['tokens']:,} tokens"
+        sizes = f"{manifest['documents']:,} documents, {manifest['tokens']:,} {_counted(manifest)}"
         said = f"{sizes}; mechanism {made} with {budget}. Everything here is in the manifest, and may be published."
         page = render("A privatized corpus, and what it guarantees", said, [*parts_of(manifest)])
     except (LookupError, TypeError, ValueError, AttributeError):
@@ -72,7 +72,11 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
         (shard["name"], f"{shard['documents']:,}", f"{shard['tokens']:,}", shard["sha256"])
         for shard in manifest["shards"]
     ]
-    yield Part("Files", heads=("file", "documents", "tokens", manifest["checksums"]), rows=shards)
+    yield Part("Files", heads=("file", "documents", _counted(manifest), manifest["checksums"]), rows=shards)
+
+
+def _counted(manifest: Mapping[str, Any]) -> str:
+    return "pieces" if "store" in manifest["configuration"] else "tokens"
 
 
 def _budget(configuration: Mapping[str, Any]) -> str:
