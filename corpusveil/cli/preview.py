@@ -9,7 +9,6 @@ import typer
 
 from corpusveil.cli.derived import derived
 from corpusveil.cli.options import ProgressOption, Terminal
-from corpusveil.errors import SettingError
 from corpusveil.pipelines.settings import Settings
 
 COMMAND = ("preview", "Show a few texts before and after. Writes nothing.")
@@ -35,13 +34,11 @@ def preview(
     Example: corpusveil preview reviews.csv --text review --risk 0.5
     """
     from corpusveil.pipelines.preview import preview as shown
+    from corpusveil.sampling.weights import check_epsilon
 
     usual = EPSILONS if settings.store is None else OF_PASSAGES
-    epsilons = epsilon or list(usual if settings.value("budget.risk") is None else ())
-    for value in epsilons:
-        if not 0 < value < float("inf"):
-            raise SettingError(f"--epsilon {value:g}: give a number above 0.")
-    made = shown(settings, epsilons)
+    epsilons = epsilon or (usual if settings.value("budget.risk") is None else ())
+    made = shown(settings, [check_epsilon(value) for value in epsilons])
     if not sys.stdout.isatty():
         Terminal().warn("warning: a preview is private, and this preview goes into a file or a pipe.")
     print(made)

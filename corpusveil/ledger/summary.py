@@ -113,7 +113,7 @@ class Ledger:
         Raises UserError if there is no ledger, if it is of another version, or if records belong to no run.
         """
         store = EntryStore.existing(self.url)
-        folders = [Records(folder) for folder in addresses(records)]
+        folders = [run for folder in addresses(records) for run in _runs(Records(folder))]
         return LedgerCheck(self.url, len(store.names()), tuple(_differences(store, folders)), len(folders))
 
     @contextlib.contextmanager
@@ -207,8 +207,8 @@ def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str
         run = folder.read("run.json", Claim)
         if run is None:
             raise MissingError(
-                f"{folder.url}: there are no records of a run here (no run.json); name the private records of a "
-                "release."
+                f"{folder.url}: there are no records of a run here (no run.json); give the folder of private records "
+                "that 'privatize' named at its end, by default OUTPUT.records."
             )
         if run.version != RUN_VERSION:
             raise VersionError(
@@ -216,6 +216,13 @@ def _differences(ledger: EntryStore, records: Sequence[Records]) -> Iterator[str
                 "that version."
             )
         yield from _uncovered(folder, held)
+
+
+def _runs(folder: Records) -> list[Records]:
+    """Return the records of a run, or those of each run of a schedule; one that was refused has none."""
+    there = [name for name in files.listing(folder.url, folders=True) if name.startswith("run-")]
+    runs = [Records(folder.address(name)) for name in there]
+    return [run for run in runs if {"run.json", "shards"} & {*files.listing(run.url, folders=True)}] or [folder]
 
 
 def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:

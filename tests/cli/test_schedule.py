@@ -65,7 +65,9 @@ def released(folder: Path, number: int) -> dict[str, str]:
 def counted(folder: Path, *runs: int) -> int:
     """Return how many documents the ledger counts, once it agrees with the records of runs."""
     ledger = cv.Ledger(f"{folder}/ledger")
-    assert ledger.verify([folder / f"records/run-{number:05d}" for number in runs]).differences == ()
+    for records in ([folder / f"records/run-{number:05d}" for number in runs], folder / "records"):
+        checked = ledger.verify(records)
+        assert (checked.differences, checked.records) == ((), len(runs)), records
     return sum(line["documents"] for line in ledger.spent().releases)
 
 
