@@ -55,13 +55,11 @@ def spark_session(master: str | None = None, workers: int | None = None) -> Any:
             settings |= [DAEMON]
     elif not submitted.contains(EXECUTORS):
         settings[EXECUTORS] = QUICK
-    if submitted is None or not submitted.contains(REDACTION[0]):
-        settings |= [REDACTION]
     if master is not None:
         settings["spark.master"] = master
     elif submitted is None:
         settings |= {"spark.master": f"local[{workers or '*'}]", "spark.ui.enabled": "false"}
-    conf = SparkConf().setAll(list(settings.items()))
+    conf = (submitted or SparkConf()).setAll(list(settings.items())).setIfMissing(*REDACTION)
     where = conf.get("spark.master")
     try:
         with ended_later():

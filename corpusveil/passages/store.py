@@ -25,7 +25,7 @@ from corpusveil.spaces import Space, load_space
 from corpusveil.spaces.installed import SCHEME, is_name, located, name_of
 from corpusveil.spaces.space import mapped
 from corpusveil.storage import files, home
-from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
+from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.storage.parquet import read_table, write_table
 from corpusveil.text.tokens import Tokenizer
@@ -125,8 +125,7 @@ class Store:
             described_as = {"kind": KIND, "version": VERSION, **self.write(url)}
             if complete(url, described_as, indent=1, ensure_ascii=False):
                 return replace(self, url=url, info=described_as)
-        if not is_there(url, digest=self.digest):
-            raise SAVED.damaged(url, f"{ARTIFACT} has no digest")
+        SAVED.require(url, self.digest)
         return replace(self, url=url)
 
     def write(self, url: str) -> dict[str, Any]:

@@ -261,14 +261,12 @@ def _sha256(release: str) -> str:
 
 @dataclass(slots=True)
 class Start:
-    """What one start did, the time of the last ``success``, and what remains.
-
-    None is what it did not come to know, as its ``status`` while it works.
-    """
+    """What one start did, the ``code`` of its error, the time of the last ``success``, and what remains, if known."""
 
     time: float
     success: float
     status: int | None = None
+    code: str = ""
     seconds: float = 0.0
     run: str = ""
     shards: int = 0
@@ -324,7 +322,8 @@ def start(document: Document, watch: Watch, *, repair: bool = False) -> int:
                 schedule.repair(watch)
             this.status = _work(schedule, watch, this)
         except BaseException as error:
-            this.status = error.exit_status if isinstance(error, CorpusveilError) else WorkError.exit_status
+            known = error if isinstance(error, CorpusveilError) else WorkError()
+            this.status, this.code = known.exit_status, known.code
             raise
         finally:
             this.seconds = round(time.monotonic() - began, 3)
@@ -392,6 +391,9 @@ def status(document: Document) -> Iterator[str]:
     yield f"{several(len(runs), 'run')}, {several(len(shards), 'shard')}"
     if (busy := lease.holder(schedule.records.url)) is not None:
         yield f"in progress: {busy}"
+    starts = files.read_if_there(schedule.records.address(STARTS)) or b""
+    for when, code in re.findall(rb'"time": ([0-9]+).*"code": "([a-z-]+)".*\n\Z', starts):
+        yield f"the last start, {time.strftime('%F %R UTC', time.gmtime(int(when)))}, failed with {code.decode()}"
     look = schedule.look()
     yield from _told(schedule, look, schedule.damage())
     name, due = schedule.next_run(look, schedule.state.left_out)

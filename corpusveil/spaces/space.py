@@ -31,7 +31,7 @@ from corpusveil.spaces.vocabulary import (
     write_vocabulary,
 )
 from corpusveil.storage import files, home
-from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact, is_there
+from corpusveil.storage.artifacts import ARTIFACT, Saved, complete, is_artifact
 from corpusveil.storage.failures import BROKEN_ARRAY
 from corpusveil.text import languages
 
@@ -185,8 +185,7 @@ class Space:
                 files.write_bytes(files.join(url, RISK), self.risk)
             if complete(url, self.info, indent=2, ensure_ascii=False):
                 return replace(self, url=url)
-        if not is_there(url, digest=self.digest):
-            raise SAVED.damaged(url, f"{ARTIFACT} has no digest")
+        SAVED.require(url, self.digest)
         return replace(self, url=url)
 
     def __reduce__(self) -> tuple[object, ...]:

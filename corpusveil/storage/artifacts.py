@@ -113,6 +113,20 @@ class Saved(Generic[D]):
             "it again."
         )
 
+    def require(self, url: str, digest: str) -> None:
+        """Raise UserError unless the artifact at an address has this digest; its other fields may differ."""
+        try:
+            there = getattr(described(url), "digest", None)
+        except ArtifactError:
+            there = None
+        if there is None:
+            raise self.damaged(url, f"{ARTIFACT} has no digest")
+        if there != digest:
+            where = files.join(url, ARTIFACT)
+            raise AddressError(
+                f"{where}: another artifact is saved here, and it is never overwritten; choose another folder."
+            )
+
     def reopen(self, load: Callable[[str], D], url: str, digest: str) -> D:
         """Return the artifact that was pickled as (``url``, ``digest``), opened once in this process."""
         with self._lock:
@@ -122,21 +136,3 @@ class Saved(Generic[D]):
                     raise replaced(url, self.kind)
                 self.opened[url, digest] = artifact
             return self.opened[url, digest]
-
-
-def is_there(url: str, **fields: str) -> bool:
-    """Say whether an artifact whose description has these fields is at an address; its other fields may differ.
-
-    Raises AddressError if another artifact is there; one that does not say is not there.
-    """
-    try:
-        description = described(url)
-    except ArtifactError:
-        description = None
-    there = {name: getattr(description, name, None) for name in fields}
-    if any(value not in (None, fields[name]) for name, value in there.items()):
-        where = files.join(url, ARTIFACT)
-        raise AddressError(
-            f"{where}: another artifact is saved here, and it is never overwritten; choose another folder."
-        )
-    return None not in there.values()

@@ -238,6 +238,7 @@ def test_a_start_leaves_a_line_and_metrics_in_which_a_killed_one_is_not_green(
         command("schedule", ground / "s.toml", *QUIET)
     assert times()[1] < times()[0]
     assert times()[2] == 1
+    assert re.search(r"the last start, 20.* UTC, failed with work-failed\n", status_of(ground))
     noted = [json.loads(line) for line in (ground / "records/starts.jsonl").read_text().splitlines()]
     assert [(line["shards"], line["documents"], line["status"], line["due"]) for line in noted] == [
         (1, 2, 0, 0), (0, 0, 0, 0), (0, 0, 1, None),
