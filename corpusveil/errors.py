@@ -7,6 +7,7 @@ A sentence may be improved in any release; ``error.code`` is part of the interfa
 from __future__ import annotations
 
 import math
+import numbers
 import re
 from typing import TYPE_CHECKING, ClassVar
 
@@ -152,7 +153,7 @@ def not_a_choice(setting: str, value: object, choices: Iterable[object]) -> Sett
 
 def check_whole(setting: str, value: Any, least: int = 1, most: float = math.inf) -> None:
     """Raise SettingError unless a value is a whole number from ``least`` to ``most``."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not least <= int(value) <= most:
         limits = f"of at least {least}" if most == math.inf else f"from {least} to {most:,}"
         raise SettingError(f"{setting} = {value!r}: give a whole number {limits}.")
 
