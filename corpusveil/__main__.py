@@ -23,16 +23,23 @@ def main() -> None:
     """Run the command line of this process and exit with its status."""
     signals: list[int] = []
 
-    def end(number: int, _: Any) -> NoReturn:
+    def end(number: int, frame: Any) -> None:
         """End work in order, as Ctrl+C does: workers, temporary files and the lease of the output end with it."""
+        while frame is not None:
+            if frame.f_code.co_filename.startswith("<frozen importlib"):  # some modules ignore what ends their import
+                return later(number)
+            frame = frame.f_back
         logging.disable()  # libraries log the calls that this breaks off
         signals.append(number)
         raise KeyboardInterrupt
 
+    def later(number: int) -> None:
+        threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
+
     def end_again(ignored: Any) -> None:
         """Interrupt once more where Python ignores that, as in ``__del__`` of a library."""
         if isinstance(ignored.exc_value, KeyboardInterrupt):
-            threading.Timer(0.1, os.kill, (os.getpid(), signals[-1])).start()
+            later(signals[-1])
         else:
             sys.__unraisablehook__(ignored)
 

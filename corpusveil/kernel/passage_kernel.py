@@ -54,7 +54,7 @@ class PassageKernel:
         """
         self._check()
         texts, store = documents.texts, self.mechanism.store
-        if not self.accept_overlap:
+        if not self.accept_overlap and len(texts) > 1:  # one alone, as in a log, may quote: a release has looked at it
             refuse_overlap(store, texts)
         counts, parts = Counts(documents=len(texts) - texts.null_count), [pa.array([], pa.large_string())]
         for some, data, places in runs(documents):

@@ -16,15 +16,7 @@ import pyarrow as pa
 from corpusveil.budget.accounting import as_float
 from corpusveil.choices import OverCap
 from corpusveil.display import Card, Shown, Table, figure, several
-from corpusveil.errors import (
-    ArtifactError,
-    MissingError,
-    SettingError,
-    UserError,
-    VersionError,
-    either,
-    of_other_type,
-)
+from corpusveil.errors import ArtifactError, MissingError, SettingError, UserError, VersionError, either, of_other_type
 from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.entries import About, Entry, EntryStore
 from corpusveil.ledger.questions import Books, ReleaseLine, connected

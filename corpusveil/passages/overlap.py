@@ -3,7 +3,8 @@
 What is compared are runs of words, letters and digits alone, case folded and without marks, whatever sentences and
 texts they are in: a store may have been cut and written otherwise than the input. Many of the texts are in the store if
 one in a hundred of their runs of eight words stand there, or, for short texts, 35 in a hundred of their runs of four,
-which are formulas otherwise. ``tests/passages/test_overlap.py`` has the forms on which this was measured.
+which are formulas otherwise; and if these are runs of several texts, since one or two may be anybody's quotations.
+``tests/passages/test_overlap.py`` has the forms on which this was measured.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from corpusveil.passages.store import Store
 SHARES = {8: (0.01, 3), 4: (0.35, 12)}
 """The share of different runs of n words, and their number, from which on a store was made of these texts."""
 FEW = 3
-"""Fewer pieces of the store are chance, or quotations."""
+"""Fewer pieces of the store, or fewer texts if there are more, are chance, or quotations."""
 PIECES = 50_000
 """The pieces of a store that are looked at; its first ones are a random sample."""
 TEXTS = 200
@@ -34,17 +35,16 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 
 def refuse_overlap(store: Store, texts: pa.Array) -> None:
     """Raise UserError if many of the first of these texts, large_string [D], are in the store."""
-    own, published = _runs(texts.slice(0, TEXTS)), _published(store)
+    own, published = _runs(texts.slice(0, TEXTS).cast(pa.large_string())), _published(store)
     for words, (share, least) in SHARES.items():
-        runs, (known, pieces) = np.unique(own[words][0]), published[words]
-        at = np.minimum(np.searchsorted(known, runs), known.size - 1)
-        shared = at[known[at] == runs] if known.size else at[:0]
-        if len(there := np.unique(pieces[shared])) >= FEW and shared.size >= max(least, share * runs.size):
-            rows = ", ".join(f"{row + 1:,}" for row in there[:FEW].tolist())
+        (runs, inside), (known, pieces) = own[words], published[words]
+        there = np.isin(runs, known)
+        shared, several = np.unique(runs[there]), min(FEW, np.unique(inside).size)
+        few = np.unique(pieces[np.searchsorted(known, shared)]).size < FEW or np.unique(inside[there]).size < several
+        if not few and shared.size >= max(least, share * np.unique(runs).size):
             raise SettingError(
-                f"{store.url or 'the store'}: too much of the first texts is in this store (its rows {rows}, …), "
-                "and would be published word for word; make the store of other text, or accept this with "
-                "accept_overlap."
+                f"{store.url or 'the store'}: too much of the first texts is in this store, and would be published "
+                "word for word; make the store of other text, or accept this with accept_overlap."
             )
 
 

@@ -23,6 +23,10 @@ from corpusveil.sampling.draws import EXCHANGE, Draws
 from corpusveil.sampling.weights import TOTAL, check_epsilon
 
 MOST_NEIGHBORS = 1000
+_PUBLIC = (
+    "The store is public, and was made without the private text. This is checked on the first texts: a release reveals "
+    "that they passed."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ class PassageExchange:
             plain_ldp=exchange.epsilon,
             neighbors="any two pieces of text, of any length",
             disclosed=(),
-            assumptions=(COMPUTATIONAL, "The store is public, and was made without the private text."),
+            assumptions=(COMPUTATIONAL, _PUBLIC),
             claim=self.claim,
             holds=True,
             notes=(self._in_words(exchange),),

@@ -43,11 +43,7 @@ def privatize(
                 for line in plan.run.spending.doubts():
                     watch.warn(f"warning: {line}")
         for batch in first:
-            if (
-                batch.ids is not None
-                and plan.run.release.duplicates == "independent"
-                and (said := repeated_ids(batch.ids))
-            ):
+            if plan.run.release.duplicates == "independent" and (said := repeated_ids(batch.ids or [])):
                 watch.warn(f"warning: in the first rows, {said}")
 
     engine = plan.engine.engine()

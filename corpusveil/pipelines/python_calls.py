@@ -10,12 +10,7 @@ from typing import Any, overload
 import pyarrow as pa
 
 from corpusveil.choices import Duplicates, OnBadRows, Separator
-from corpusveil.errors import (
-    DataError,
-    SettingError,
-    nearest,
-    of_other_type,
-)
+from corpusveil.errors import DataError, SettingError, nearest, of_other_type
 from corpusveil.jobs.local import Local
 from corpusveil.ledger.summary import Ledger, require_ledger
 from corpusveil.passages.pieces import Per

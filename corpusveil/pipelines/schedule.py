@@ -41,9 +41,8 @@ from corpusveil.storage.failures import failing
 from corpusveil.storage.inputs import InputShard, find_shards, root_of
 from corpusveil.storage.records import Line, Record, Records, Shard
 from corpusveil.storage.tasks import keyed_digest
-from corpusveil.transforms.release.keyed_release import AnyRelease
+from corpusveil.transforms.release.corpus import Run, changed_since
 from corpusveil.transforms.release.manifest import INDEX, MANIFEST, Index, read_manifest
-from corpusveil.transforms.release.release import differences
 
 STATE, STARTS = "schedule.json", "starts.jsonl"
 _RUN = re.compile(r"run-[0-9]{5,9}")
@@ -144,7 +143,7 @@ class Schedule:
             output={"path": files.join(self.output, name), "records": self.records.address(name)},
         )
         plan = resolve(settings)
-        self._refuse_other(plan.run.release)
+        self._refuse_other(plan.run)
         privatize(plan, watch, announced=not self.state.release)
 
     def enter(self, name: str, shards: Sequence[InputShard] = ()) -> None:
@@ -231,8 +230,8 @@ class Schedule:
             )
         return records
 
-    def _refuse_other(self, release: AnyRelease) -> None:
-        """Raise UserError if earlier runs made another release, or began their paths at another folder."""
+    def _refuse_other(self, run: Run) -> None:
+        """Raise UserError if earlier runs made another release, had a ledger, or began their paths elsewhere."""
         again = "or choose another output.path to begin another schedule, which releases all shards again"
         if files.exists(files.join(self.output, MANIFEST)):
             raise AddressError(f"{self.output}: this is a release, and a schedule writes into folders; choose another.")
@@ -241,14 +240,12 @@ class Schedule:
                 f"{self.document.file}: paths began at {self.state.root} before, and begin at {self.root} now. Set "
                 f"corpus.input and corpus.root as before, {again}."
             )
-        if self.state.release in ("", release.name):
-            return
         changed = []
-        with contextlib.suppress(CorpusveilError):  # the earlier release was moved
-            manifest = read_manifest(files.join(self.output, list(self.state.index.runs)[-1]))
-            key = "the fingerprint of the key"
-            then = {key: manifest["key_fingerprint"], **manifest["configuration"]}
-            changed = differences(then, {key: release.key.fingerprint(), **release.configuration()})
+        with contextlib.suppress(CorpusveilError, IndexError):  # no run was finished, or its records were moved
+            then = self.records.read(f"{list(self.state.index.runs)[-1]}/run.json", Claim)
+            changed = [] if then is None else changed_since(then, run)
+        if not changed and self.state.release in ("", run.release.name):
+            return
         differs = "; ".join(changed) or "space, key, version or configuration are not those of the earlier runs"
         raise SettingError(f"{self.document.file}: {differs}. Set this as before, {again}.")
 

@@ -11,14 +11,7 @@ from typing import Any
 import narwhals as nw
 import pyarrow as pa
 
-from corpusveil.errors import (
-    DataError,
-    SettingError,
-    column_twice,
-    existing,
-    listed,
-    of_other_type,
-)
+from corpusveil.errors import DataError, SettingError, column_twice, existing, listed, of_other_type
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.values import is_string, not_kept, of_own_rows, require_kept
 

@@ -92,7 +92,7 @@ def identities_of_documents(ids: Ids | None, rows: int, column: Callable[[str], 
 
 def repeated_ids(identities: Sequence[Any]) -> str:
     """Return a warning if texts share ids; nothing if they do not."""
-    different = len(set(identities))
+    different = len({str(identity) if isinstance(identity, int) else identity for identity in identities})
     if different == len(identities):
         return ""
     return (

@@ -8,14 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusveil.errors import (
-    DataError,
-    SettingError,
-    UserError,
-    VersionError,
-    listed,
-    sentences_in,
-)
+from corpusveil.errors import DataError, SettingError, UserError, VersionError, listed, sentences_in
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.account import Account, packed
 from corpusveil.ledger.caps import reserve_table

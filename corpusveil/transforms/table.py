@@ -8,12 +8,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import pyarrow as pa
 
-from corpusveil.errors import (
-    DataError,
-    SettingError,
-    listed,
-    of_other_type,
-)
+from corpusveil.errors import DataError, SettingError, listed, of_other_type
 from corpusveil.kernel.transform import Transform
 from corpusveil.ledger.caps import Spending, reserve_table
 from corpusveil.ledger.summary import Ledger, require_ledger
@@ -30,11 +25,7 @@ from corpusveil.transforms.frames import (
     plain_texts,
     require_text,
 )
-from corpusveil.transforms.identities import (
-    Ids,
-    documents_in,
-    identities_of,
-)
+from corpusveil.transforms.identities import Ids, documents_in, identities_of
 from corpusveil.transforms.release.keyed_release import AnyRelease, require_release
 from corpusveil.waiting import reached, waiting
 

@@ -105,7 +105,7 @@ class TestWrongCalls:
         for ids in ("id", cv.RowNumbers("reviews")):
             cv.privatize(frame, release, ids=ids, keep="id")
         assert not recwarn.list
-        for ids, count in ((["same"] * len(texts), "1 different id"), ([0, *range(len(texts) - 1)], "different ids")):
+        for ids, count in ((["same"] * len(texts), "1 different id"), (["0", *range(len(texts) - 1)], "different ids")):
             with pytest.warns(UserWarning, match=f"{len(texts)} texts have .*{count}") as caught:
                 cv.privatize(texts, release, ids=ids)
             assert caught[0].filename == __file__, "where the call is"

@@ -186,9 +186,14 @@ def test_another_configuration_or_root_spends_nothing(ground: Path) -> None:
     for section, name, value, said in (
         ("budget", "epsilon", 2.0, "budget.epsilon was 1.0 and is 2.0. Set this as before"),
         ("corpus", "input", [f"{ground}/in/day-2"], "paths began at"),
+        ("corpus", "keep", ["key"], 'corpus.keep was [] and is ["key"]. Set this as before'),
+        ("corpus", "id", "text", 'corpus.id was "key" and is "text"'),
+        ("ledger", "path", None, "the address of the ledger was"),
     ):  # fmt: skip
         values = settings()
         values[section][name] = value
+        if value is None:
+            del values[section]
         save(ground / "s.toml", values)
         assert said in start(ground, 2).err
         assert (release_files(ground / "ledger"), released(ground, 2)) == (before, {}), said

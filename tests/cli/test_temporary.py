@@ -22,8 +22,13 @@ class Ignores:
 def run(arguments, signals):
     tempfile.mkdtemp(prefix="pymp-")
     ignores = Ignores() if arguments == ["ignore"] else None
+    with open(tempfile.gettempdir() + "/ignoring.py", "w") as file:
+        file.write("import time\\ntry:\\n    time.sleep(0.5)\\nexcept KeyboardInterrupt:\\n    pass")
     print(tempfile.gettempdir(), flush=True)
     del ignores
+    if arguments == ["import"]:
+        sys.path.insert(0, tempfile.gettempdir())
+        import ignoring
     if arguments:
         time.sleep(60)
     return 0
@@ -51,9 +56,11 @@ def ended(process: subprocess.Popen[str]) -> int:
     return process.returncode
 
 
-@pytest.mark.parametrize(("does", "number"), [((), 0), (["wait"], signal.SIGTERM), (["ignore"], signal.SIGTERM)])
+@pytest.mark.parametrize(
+    ("does", "number"), [([], 0), *(([each], signal.SIGTERM) for each in ("wait", "ignore", "import"))]
+)
 def test_nothing_is_left_of_a_command(does: Sequence[str], number: int, tmp_path: Path) -> None:
-    """Temporary files, which may hold private text, go with it, however it ends; ``__del__`` ignores a signal once."""
+    """Temporary files, which may hold private text, go with it, however it ends. ``__del__`` and imports can ignore a signal once."""
     with command(tmp_path, *does) as process:
         folder = begun(process)
         assert folder.parent == tmp_path

@@ -199,7 +199,8 @@ def test_bad_rows_are_dropped_and_counted(ground: Ground, tmp_path: Path, name: 
     assert UNKNOWN not in ended.out + ended.err
     assert dropped(tmp_path / "out") == numbers
     assert counted(tmp_path / "out") == len(numbers)
-    assert "bad_rows" not in json.dumps(manifest(tmp_path / "out"))
+    assert "bad_rows" not in json.dumps(manifest(tmp_path / "out")), "that rows are missing is said, and no number"
+    assert manifest(tmp_path / "out")["rows"] == "Rows that could not be read are missing."
     for path in tmp_path.rglob("out*/**/*"):
         assert path.is_dir() or SECRET not in path.read_bytes()
 

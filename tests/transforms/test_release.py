@@ -22,7 +22,7 @@ from corpusveil.mechanisms.ring_geometric import RingGeometric
 from corpusveil.pipelines.privatize import announce
 from corpusveil.sampling.keys import Key
 from corpusveil.sampling.weights import TOTAL
-from corpusveil.storage.rows import Columns
+from corpusveil.storage.corpus import CorpusIn
 from corpusveil.text.policy import ROLE_NAMES, TextPolicy
 from corpusveil.transforms.beam import PrivatizeDocuments
 from corpusveil.transforms.release.manifest import draft
@@ -154,7 +154,7 @@ def test_a_guarantee_leaves_nothing_out_and_is_one_everywhere(
     assert ("Tokens under 'resample'" in words) == ("m replaced words each" in words) == guarantee.holds
     assert ("No guarantee holds" in words) != guarantee.holds
     assert ("same stop words" in words) == (made.policy.stop_words != "privatize")
-    drafted = draft(made, Columns())
+    drafted = draft(made, CorpusIn([]))
     assert drafted["guarantee"] == guarantee.as_dict()
     assert tuple(drafted["guarantee_in_words"]) == guarantee.notes
     announce(made, Terminal(), explain=True)

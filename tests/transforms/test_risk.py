@@ -11,7 +11,7 @@ import pytest
 import corpusveil as cv
 from corpusveil.spaces import Space
 from corpusveil.spaces.risk_table import Recovered, RiskTable
-from corpusveil.storage.rows import Columns
+from corpusveil.storage.corpus import CorpusIn
 from corpusveil.transforms.release.manifest import draft
 from corpusveil.transforms.release.risk import epsilon_at, risk_of
 from tests.calls import fails, refused, succeeds
@@ -102,7 +102,7 @@ def test_a_release_says_what_chose_its_epsilon_and_has_it(bare: Space) -> None:
     plain = cv.Release(law, cv.Budget(found.epsilon), key=KEY)
     chosen = cv.Release(law, cv.Budget(found.epsilon), key=KEY, risk=found)
     assert plain.digest == chosen.digest, "the text is the same, whoever chose epsilon"
-    after = draft(chosen, Columns())
+    after = draft(chosen, CorpusIn([]))
     assert risk_of(after) == found
     assert [each[2:] for each in after["risk"]["recovered"]] == [["a reader", "letters"], ["a reader", "diaries"]]
     assert "content words of diaries" in found.sentence()

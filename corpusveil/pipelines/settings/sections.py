@@ -11,17 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from pydantic import ConfigDict, model_validator
 
-from corpusveil.choices import (
-    Allocation,
-    Duplicates,
-    Group,
-    Hyphens,
-    Markup,
-    OnBadRows,
-    OverCap,
-    Policy,
-    Separator,
-)
+from corpusveil.choices import Allocation, Duplicates, Group, Hyphens, Markup, OnBadRows, OverCap, Policy, Separator
 from corpusveil.errors import SettingError, UserError
 from corpusveil.pipelines.fields import Section, fault, key
 from corpusveil.pipelines.settings.artifact_sections import TokenizerName

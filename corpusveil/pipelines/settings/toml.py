@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corpusveil.errors import (
-    DataError,
-    PackageError,
-    SettingError,
-    nearest,
-    unreadable,
-)
+from corpusveil.errors import DataError, PackageError, SettingError, nearest, unreadable
 from corpusveil.pipelines.fields import declared, named
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import Caller, cut, elsewhere, parameters, shown, validated

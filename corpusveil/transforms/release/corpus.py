@@ -9,14 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.display import Card, Shown, several
-from corpusveil.errors import (
-    AddressError,
-    CapError,
-    SettingError,
-    UserError,
-    VersionError,
-    file_in_the_way,
-)
+from corpusveil.errors import AddressError, CapError, SettingError, UserError, VersionError, file_in_the_way
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.storage import files, formats
@@ -226,7 +219,7 @@ class _Start:
         self._prepare(held)
         run, job, tasks = self.run, self.job, self.tasks
         run.begun(self.first)
-        drafted, left = draft(run.release, job.reads.columns, run.spending), largest_first(tasks)
+        drafted, left = draft(run.release, job.reads, run.spending), largest_first(tasks)
         progress = Progress(job.records, left, run.release.counted)
         run_tasks(job, left, self.engine, waiting("privatizing shards", progress.look))
         if split := joining_tasks(tasks):
@@ -314,6 +307,21 @@ def _sweep(job: ShardJob) -> None:
     files.sweep(folder, page)
     for url in (job.writes.url, job.records.url):
         files.sweep(url, below=True)
+
+
+def changed_since(then: Claim, run: Run) -> list[str]:
+    """Say in words what decides a run and is not as an earlier run of its schedule had it; a ledger may be added."""
+    ledger = None if run.spending is None else files.absolute(run.spending.ledger)
+    now = Claim.of_run(run.reads, run.writes, run.release, ledger=ledger, by="")
+    before, after = (
+        {"the fingerprint of the key": claim.claimed["key"], "the address of the ledger": claim.claimed["ledger"]}
+        | {f"corpus.{name}": value for name, value in claim.claimed["columns"].items()}
+        | claim.configuration
+        for claim in (then, now)
+    )
+    if then.claimed["ledger"] is None:
+        before["the address of the ledger"] = ledger
+    return differences(before, after)
 
 
 def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:

@@ -18,8 +18,8 @@ from corpusveil.choices import OverCap
 from corpusveil.errors import ArtifactError, VersionError, WorkError
 from corpusveil.ledger.caps import Spending
 from corpusveil.storage import files, formats
+from corpusveil.storage.corpus import CorpusIn
 from corpusveil.storage.records import Line, Record, Records, Shard, Totals
-from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.text.counts import Counts
 from corpusveil.transforms.release.keyed_release import NOT_PRIVATE, AnyRelease
@@ -121,9 +121,9 @@ def read_manifest(output: str) -> dict[str, Any]:
     raise ArtifactError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
 
 
-def draft(release: AnyRelease, columns: Columns, spending: Spending | None = None) -> dict[str, Any]:
+def draft(release: AnyRelease, reads: CorpusIn, spending: Spending | None = None) -> dict[str, Any]:
     """Return the part of the manifest that is known before the work. Nothing in it is secret."""
-    stated = release.statement()
+    stated, columns = release.statement(), reads.columns
     return {
         **({"warning": NOT_PRIVATE} if release.key.test else {}),
         "kind": "release",
@@ -138,6 +138,7 @@ def draft(release: AnyRelease, columns: Columns, spending: Spending | None = Non
         **stated,
         "spends": {"name": release.name},
         **({} if spending is None else spending.stated()),
+        **({"rows": "Rows that could not be read are missing."} if reads.on_bad_rows == "drop" else {}),
         "kept_columns": "Kept columns are in the clear, outside every guarantee." if columns.keep else "none",
     }
 

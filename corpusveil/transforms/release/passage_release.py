@@ -178,7 +178,7 @@ class PassageRelease(AnyRelease):
 
     def refuse(self, texts: pa.Array) -> None:
         if not self.accept_overlap:
-            refuse_overlap(self.mechanism.store, texts.cast(pa.large_string()))
+            refuse_overlap(self.mechanism.store, texts)
 
 
 _NEIGHBORS = {

@@ -17,10 +17,7 @@ from corpusveil.budget.budget import times, written
 from corpusveil.choices import DUPLICATES
 from corpusveil.collocations.collocation_table import Collocations
 from corpusveil.display import Card, rounded_up
-from corpusveil.errors import (
-    SettingError,
-    not_a_choice,
-)
+from corpusveil.errors import SettingError, not_a_choice
 from corpusveil.kernel.kernel import KERNEL_VERSION, Kernel
 from corpusveil.mechanisms import Guarantee, Mechanism
 from corpusveil.recognizers.registry import kinds

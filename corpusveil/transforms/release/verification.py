@@ -10,13 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from corpusveil.display import Card, Shown, rounded_up, several
-from corpusveil.errors import (
-    ChangedError,
-    DataError,
-    DiffersError,
-    MissingError,
-    SettingError,
-)
+from corpusveil.errors import ChangedError, DataError, DiffersError, MissingError, SettingError
 from corpusveil.storage import files
 from corpusveil.storage.inputs import Address
 from corpusveil.storage.records import record_at

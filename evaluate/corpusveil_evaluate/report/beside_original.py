@@ -20,6 +20,7 @@ from corpusveil.pipelines.watch import Watch
 from corpusveil.spaces import Space
 from corpusveil.spaces.vectors import Vectors
 from corpusveil.storage import files
+from corpusveil.storage.corpus import CorpusIn
 from corpusveil.storage.inputs import Address
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.frames import frame_of
@@ -122,7 +123,7 @@ def evaluate_release(
     if all(in_files):
         return _of_files([files.as_text(original)], files.as_text(private), question)
     text, id = question.asked.text or "text", question.asked.id
-    promised = None if release is None else json.loads(json.dumps(draft(release, Columns(text, id))))
+    promised = None if release is None else json.loads(json.dumps(draft(release, CorpusIn([], Columns(text, id)))))
     return evaluate_matched(_matched(original, private, text, question), promised, question)
 
 
