@@ -16,21 +16,22 @@ from tests.engines.corpora import HANG_SECONDS, ROOT, environment
 LEAVES = """
 import sys, tempfile, time
 import corpusveil.cli.main
+def wait(seconds):
+    print(tempfile.gettempdir(), flush=True)
+    time.sleep(seconds)
 class Ignores:
     def __del__(self):
-        sys.stdin.read()
+        wait(1)
 def run(arguments, signals):
     tempfile.mkdtemp(prefix="pymp-")
-    ignores = Ignores() if arguments == ["ignore"] else None
-    with open(tempfile.gettempdir() + "/ignoring.py", "w") as file:
-        file.write("import time\\ntry:\\n    time.sleep(0.5)\\nexcept KeyboardInterrupt:\\n    pass")
-    print(tempfile.gettempdir(), flush=True)
-    del ignores
+    if arguments == ["ignore"]:
+        Ignores()
     if arguments == ["import"]:
-        sys.path.insert(0, tempfile.gettempdir())
-        import ignoring
-    if arguments:
-        time.sleep(60)
+        with open(tempfile.gettempdir() + "/ignores.py", "w") as file:
+            file.write("import sys\\ntry:\\n    sys.wait(1)\\nexcept KeyboardInterrupt:\\n    pass")
+        sys.wait, sys.path = wait, [tempfile.gettempdir(), *sys.path]
+        import ignores
+    wait(60 if arguments else 0)
     return 0
 corpusveil.cli.main.run = run
 from corpusveil.__main__ import main
@@ -60,7 +61,7 @@ def ended(process: subprocess.Popen[str]) -> int:
     ("does", "number"), [([], 0), *(([each], signal.SIGTERM) for each in ("wait", "ignore", "import"))]
 )
 def test_nothing_is_left_of_a_command(does: Sequence[str], number: int, tmp_path: Path) -> None:
-    """Temporary files, which may hold private text, go with it, however it ends. ``__del__`` and imports can ignore a signal once."""
+    """Temporary files, which may hold private text, go with it, even if ``__del__`` or an import ignores its signal."""
     with command(tmp_path, *does) as process:
         folder = begun(process)
         assert folder.parent == tmp_path
