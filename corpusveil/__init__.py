@@ -15,7 +15,7 @@ import importlib
 from importlib.util import find_spec
 from typing import Any
 
-__version__ = "0.5.0"
+__version__ = "0.6.0"
 
 _PUBLIC = {
     "corpusveil.budget": ("Budget",),
