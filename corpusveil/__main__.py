@@ -9,7 +9,6 @@ import shutil
 import signal
 import sys
 import tempfile
-import threading
 from typing import Any, NoReturn
 
 OBJECTS = 100_000
@@ -34,7 +33,8 @@ def main() -> None:
         raise KeyboardInterrupt
 
     def later(number: int) -> None:
-        threading.Timer(0.1, os.kill, (os.getpid(), number)).start()
+        signal.signal(signal.SIGALRM, lambda _, frame: end(number, frame))
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
 
     def end_again(ignored: Any) -> None:
         """Interrupt once more where Python ignores that, as in ``__del__`` of a library."""
@@ -58,7 +58,7 @@ def main() -> None:
     except KeyboardInterrupt:  # while modules are loaded
         status = INTERRUPTED
         sys.stderr.write("corpusveil: interrupted; run the same command again to continue.\n")
-    for each in ENDING:  # what there was to interrupt has ended
+    for each in (*ENDING, signal.SIGALRM):  # what there was to interrupt has ended
         signal.signal(each, signal.SIG_IGN)
     _exit_with(128 + signals[0] if signals and status == INTERRUPTED else status)
 

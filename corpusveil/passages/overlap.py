@@ -21,8 +21,11 @@ from corpusveil.arrays import Int64, UInt64
 from corpusveil.errors import SettingError
 from corpusveil.passages.store import Store
 
-SHARES = {8: (0.01, 3), 4: (0.35, 12)}
-"""The share of different runs of n words, and their number, from which on a store was made of these texts."""
+SHARES = {8: (0.01, 3, 0.0), 4: (0.35, 12, 0.25)}
+"""The share of different runs of n words, and their number, from which on a store was made of these texts.
+
+And the share of a text's runs from which on it is one of these: a formula makes none.
+"""
 FEW = 3
 """Fewer pieces of the store, or fewer texts if there are more, are chance, or quotations."""
 PIECES = 50_000
@@ -36,11 +39,13 @@ _MIXED = np.uint64(0x9E3779B97F4A7C15)
 def refuse_overlap(store: Store, texts: pa.Array) -> None:
     """Raise UserError if many of the first of these texts, large_string [D], are in the store."""
     own, published = _runs(texts.slice(0, TEXTS).cast(pa.large_string())), _published(store)
-    for words, (share, least) in SHARES.items():
+    for words, (share, least, formula) in SHARES.items():
         (runs, inside), (known, pieces) = own[words], published[words]
         there = np.isin(runs, known)
-        shared, several = np.unique(runs[there]), min(FEW, np.unique(inside).size)
-        few = np.unique(pieces[np.searchsorted(known, shared)]).size < FEW or np.unique(inside[there]).size < several
+        shared, several = np.unique(runs[there]), min(FEW, np.unique(own[4][1]).size)
+        hits, sizes = np.bincount(inside[there], minlength=len(texts)), np.bincount(inside, minlength=len(texts))
+        alike = np.count_nonzero((hits > 0) & (hits >= formula * sizes))
+        few = np.unique(pieces[np.searchsorted(known, shared)]).size < FEW or alike < several
         if not few and shared.size >= max(least, share * np.unique(runs).size):
             raise SettingError(
                 f"{store.url or 'the store'}: too much of the first texts is in this store, and would be published "

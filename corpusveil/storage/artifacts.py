@@ -52,7 +52,7 @@ def described(url: str) -> Description | None:
 def description_of(url: str, kind: str, version: int = 1) -> Description:
     """Return the description of the artifact at an address, which has this kind and version.
 
-    Raises UserError where there is none, or another, or one that is damaged.
+    Raises UserError for a folder without an artifact, and for one that is damaged or of another kind or version.
     """
     be, what = ("are", kind) if kind.endswith("s") else ("is", f"a {kind}")
     make = f"'corpusveil {COMMANDS.get(kind, kind)}' makes {what}."

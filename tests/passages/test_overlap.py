@@ -94,6 +94,10 @@ WITHOUT: dict[str, Sequence[str]] = {
     "two texts, one of it": ["She walks the old dog too.", SHORT[3], "The key does not turn."],
     "two texts of it": [*OTHER, LONG[0], LONG[1]],
     "one that quotes all of it": [*OTHER, " ".join(LONG)],
+    "one that quotes, among others with a formula of it": [
+        " ".join(LONG),
+        *(f"She walks the old cat, the {n} of ours, and nobody else" for n in "abcdefgh"),
+    ],
     "two that quote half of it each": [" ".join(LONG[:5]), *OTHER, " ".join(LONG[5:])],
     "three words of each": [" ".join(text.split()[:3]) for text in LONG],
     "their words in another order": [" ".join(reversed(text.split())) for text in LONG],
