@@ -17,6 +17,8 @@ from collections.abc import Iterator
 from multiprocessing import forkserver
 from multiprocessing.context import BaseContext
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+"""The command line puts an interruption off by an alarm."""
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 _LONGEST_FOLDER = 64
 """A socket's name has at most 107 bytes, of which the fork server's own part takes some 35."""
@@ -57,9 +59,7 @@ def ended_later() -> Iterator[None]:
         yield
         return
     heard: list[int] = []
-    before = {
-        each: signal.signal(each, lambda number, _: heard.append(number)) for each in (signal.SIGINT, signal.SIGTERM)
-    }
+    before = {each: signal.signal(each, lambda number, _: heard.append(number)) for each in _ENDING}
     try:
         yield
     finally:

@@ -16,6 +16,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from corpusveil.jobs.startup import ended_later
 from tests.engines.corpora import COMMAND, HANG_SECONDS, Ground, write_large_corpus
 from tests.engines.processes import done, end_session, start, wait_until
 
@@ -109,6 +110,19 @@ def test_one_sentence_and_no_process_left(
         assert not [line for line in said if "Traceback" in line or "Error" in line or "Exception" in line]
         wait_until(lambda: not marked(mark), every=0.05)
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])  # the last ends a put-off import
+def test_an_interruption_waits_for_what_starts(number: signal.Signals) -> None:
+    heard: list[int] = []
+    before = signal.signal(number, lambda *_: heard.append(number))
+    try:
+        with ended_later():
+            signal.raise_signal(number)
+            assert not heard
+        assert heard == [number]
+    finally:
+        signal.signal(number, before)
 
 
 def test_workers_end_when_their_parent_is_killed(large: Ground, tmp_path: Path) -> None:
