@@ -112,17 +112,15 @@ def test_one_sentence_and_no_process_left(
     assert not list((tmp_path / "out.records").glob("lease*.json")) or isinstance(moment, float)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])  # the last ends a put-off import
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGALRM])  # an import puts it off by the last
 def test_an_interruption_waits_for_what_starts(number: signal.Signals) -> None:
     heard: list[int] = []
     before = signal.signal(number, lambda *_: heard.append(number))
-    try:
-        with ended_later():
-            signal.raise_signal(number)
-            assert not heard
-        assert heard == [number]
-    finally:
-        signal.signal(number, before)
+    with ended_later():
+        signal.raise_signal(number)
+        assert not heard
+    signal.signal(number, before)
+    assert heard == [number]
 
 
 def test_workers_end_when_their_parent_is_killed(large: Ground, tmp_path: Path) -> None:
