@@ -120,7 +120,8 @@ def without_queries(text: str) -> str:
 
 
 def worker_killed() -> WorkError:
-    return WorkError(f"{KILLED} (perhaps it ran out of memory). {GO_ON.removesuffix('.')}, perhaps with fewer workers.")
+    why = "perhaps it ran out of memory; in a script, calls belong below if __name__ == '__main__'"
+    return WorkError(f"{KILLED} ({why}). {GO_ON.removesuffix('.')}, perhaps with fewer workers.")
 
 
 def either(choices: Iterable[object]) -> str:

@@ -6,7 +6,6 @@ None of them looks at the size of the array: the caller knows that the bytes are
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -83,18 +82,14 @@ def _bits(wanted: Callable[[Any, Any], Any]) -> Any:
     return bits
 
 
-def _is_one_of(builder: Any, vector: Any, marks: str) -> Any:
-    equal = (builder.icmp_unsigned("==", vector, _filled(ord(mark), _LONG)) for mark in marks)
-    return functools.reduce(builder.or_, equal)
-
-
 def _is_plain(builder: Any, vector: Any) -> Any:
     letter = _within(builder, builder.or_(vector, _filled(0x20, _LONG)), 0x61, 26)
     return builder.or_(letter, _within(builder, vector, 0x30, 10))
 
 
 def _is_blank(builder: Any, vector: Any) -> Any:
-    return builder.or_(_is_one_of(builder, vector, " "), _within(builder, vector, 0x09, 5))
+    blank = builder.icmp_unsigned("==", vector, _filled(0x20, _LONG))
+    return builder.or_(blank, _within(builder, vector, 0x09, 5))
 
 
 blank_bits = _bits(_is_blank)

@@ -147,10 +147,7 @@ def test_privatizing_depends_on_two_thirds_of_what_it_did() -> None:
     sources = [path.with_suffix(".py") if path.with_suffix(".py").exists() else path / "__init__.py" for path in files]
     assert len(reached) > 100, "the graph is there"
     assert sum(len(path.read_text().splitlines()) for path in sources) <= 24_000
-    for outside in (
-        "collocations.training",
-        "spaces.build",
-    ):
+    for outside in ("collocations.training", "spaces.build"):
         assert f"corpusveil.{outside}" in graph.modules
         assert f"corpusveil.{outside}" not in reached
 

@@ -157,14 +157,10 @@ def _exact(counts: Any, single: Any, total: int, measure: Measure) -> Float64:
         first, second = words
         cells = (expected, total - first - second + expected, first - expected, second - expected)
     if measure == "chi2":
-        return np.asarray(sign * more * more * sum(_inverse(cell) for cell in cells))
+        inverse = (np.divide(1.0, e, out=np.zeros_like(e), where=e > 0) for e in cells)  # 0 for a cell that is empty
+        return np.asarray(sign * more * more * sum(inverse))
     signs = (1, 1, -1, -1) if k == 2 else (1, -1)
     return np.asarray(2 * sign * sum(_divergence(e, d * more) for e, d in zip(cells, signs, strict=True)))
-
-
-def _inverse(cells: Float64) -> Float64:
-    """Return 1 / E, and 0 for a cell with expectation 0, which is then empty."""
-    return np.divide(1.0, cells, out=np.zeros_like(cells), where=cells > 0)
 
 
 def _divergence(expected: Float64, more: Float64) -> Float64:

@@ -17,7 +17,7 @@ from typing import Any
 
 import fsspec
 
-from corpusveil.errors import check_whole, worker_killed
+from corpusveil.errors import SettingError, check_whole, worker_killed
 from corpusveil.jobs import startup
 from corpusveil.storage.engine import Here
 
@@ -76,6 +76,8 @@ class Local:
         if self.workers == 1:
             Here().run(function, tasks)
             return
+        if multiprocessing.current_process().daemon:
+            raise SettingError("workers: this is a daemon process, which may start no others; set workers to 1.")
         if self._pool is None:
             with startup.cores_shared_by(self.workers):
                 given = (dict(os.environ), fsspec.config.conf)

@@ -82,7 +82,9 @@ class Kernel:
                 f"This worker tokenizes by version {version}, the release by {self.tokenizer_version}; use the same "
                 "version of corpusveil and of its extras everywhere."
             )
-        prepared, parts = self._prepared(), self._goes_in_parts()
+        prepared = self._prepared()
+        # Whether the treatment of a token depends on nothing in its document beyond the next blank
+        parts = self.budget.per == "token" and self.collocations is None and self.spans is None
         counts = Counts(documents=len(documents) - documents.texts.null_count)
         body, lengths = io.BytesIO(), [np.zeros(1, dtype=np.int64)]
         for some, data, places in runs(documents):
@@ -105,10 +107,6 @@ class Kernel:
 
     def _prepared(self) -> Prepared:
         return prepare(self.mechanism.space, self.policy, self.collocations)
-
-    def _goes_in_parts(self) -> bool:
-        """Whether the treatment of a token depends on nothing in its document beyond the next blank."""
-        return self.budget.per == "token" and self.collocations is None and self.spans is None
 
     def _tags(self, key: bytes, documents: Documents, data: UInt8, places: Int64) -> UInt64:
         """Return the tags of D documents under a key, uint64 [D, 2]."""

@@ -15,7 +15,7 @@ import pyarrow as pa
 from corpusveil.errors import DataError, SettingError, of_other_type
 from corpusveil.sampling.draws import keyed_tags
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.rows import Batch, Columns
+from corpusveil.storage.rows import JSON, Batch, Columns
 from corpusveil.storage.tasks import ShardTask
 from corpusveil.storage.values import unit_texts
 from corpusveil.text.tokens import string_buffers
@@ -73,10 +73,14 @@ def texts_of(values: Values, unit: Unit, rows: Sequence[int], place: str) -> pa.
     ``rows`` [D] are the numbers of rows from 0, and ``place`` their file or frame, for sentences. Raises DataError
     for the first value that is missing, empty or of another type.
     """
-    texts = unit_texts(values)
+    try:
+        texts = unit_texts(values)
+    except UnicodeEncodeError:
+        raise DataError(f"{place}: the unit {unit.name} has half a surrogate pair; repair the text first.") from None
     if texts.null_count:
         at = texts.is_null().index(True).as_py()
         value = values[at].as_py() if isinstance(values, (pa.Array, pa.ChunkedArray)) else values[at]
+        value = json.loads(value) if getattr(values, "type", None) == JSON else value
         why = "is missing" if value is None or value == "" else f"is of type {type(value).__name__}"
         raise DataError(
             f"{place}, row {rows[at] + 1}: the unit {unit.name} {why}; give every document a string or a whole number, "

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from corpusveil.arrays import Float64, Integers, UInt64
+from corpusveil.arrays import Integers, UInt64
 from corpusveil.compiled import compiled
 from corpusveil.mechanisms.on_lists import OnLists
 from corpusveil.mechanisms.registry import register
@@ -108,17 +108,10 @@ class DiffractorGeometric(OnLists):
     def arguments(self, table: StepTable) -> tuple[Any, ...]:
         return table.tails, np.uint64(_FLOOR_BITS)
 
-    def position_weights(self, position: int, epsilon: float) -> UInt64:
-        return self._weights(position, np.arange(len(self.space)), epsilon)
-
     def reach(self, epsilon: float) -> int:
         return self.table(epsilon).tails.size
 
-    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        return self._weights(inputs, outputs, epsilon).astype(np.float64) / weights.TOTAL
-
     def _weights(self, inputs: Integers | int, outputs: Integers, epsilon: float) -> UInt64:
-        """Return the integer weight of output positions for input positions; broadcast."""
         table = self.table(epsilon)
         tails = np.array([0, *table.tails.tolist(), 0, 0], dtype=np.uint64)  # of X >= k at k; the last stand for all
         steps = tails[:-1] - np.append(tails[1:-1], np.uint64(0))

@@ -47,17 +47,21 @@ class OnLists(Mechanism):
     def table(self, epsilon: float) -> Any:
         """Return the sampling table at one epsilon; cached."""
 
-    @abc.abstractmethod
+    def _weights(self, inputs: Integers | int, outputs: Integers, epsilon: float) -> UInt64:
+        """Return the integer weight of output positions for input positions, if it has a formula; broadcast."""
+        raise NotImplementedError
+
     def position_weights(self, position: int, epsilon: float) -> UInt64:
         """Return the integer weight of each output position for an input position; uint64 [V], total 2^64."""
+        return self._weights(position, np.arange(len(self.space)), epsilon)
 
     @abc.abstractmethod
     def reach(self, epsilon: float) -> int:
         """Return the number of steps beyond which all inputs of an output are equally likely."""
 
-    @abc.abstractmethod
     def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
         """Return the probability of output positions for input positions; broadcast."""
+        return self._weights(inputs, outputs, epsilon).astype(np.float64) / weights.TOTAL
 
     @abc.abstractmethod
     def extremes(self, epsilon: float) -> tuple[float, float]:

@@ -127,14 +127,7 @@ class RingGeometric(Truncated):
         cells = table.by_distance
         return table.gamma, np.uint64(table.far), cells.lower_bounds, cells.guide, cells.shift
 
-    def position_weights(self, position: int, epsilon: float) -> UInt64:
-        return self._weights(position, np.arange(len(self.space)), epsilon)
-
-    def cells(self, inputs: Integers, outputs: Integers, epsilon: float) -> Float64:
-        return self._weights(inputs, outputs, epsilon).astype(np.float64) / weights.TOTAL
-
     def _weights(self, inputs: Integers | int, outputs: Integers, epsilon: float) -> UInt64:
-        """Return the integer weight of output positions for input positions; broadcast."""
         table = self.table(epsilon)
         gaps = np.abs(np.subtract(inputs, outputs, dtype=np.int64))
         law = np.append(table.near, np.uint64(table.far))

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpusveil.arrays import Int32
 from corpusveil.passages.encoder import LENGTH
 from corpusveil.passages.law import Exchange
 from corpusveil.passages.store import Store
@@ -43,10 +42,12 @@ def figures_of(store: Store, left: pa.Array) -> dict[str, Any]:
     total = int(points[at].astype(np.int64).sum(axis=0) @ rows.astype(np.int64).sum(axis=0))
     similarity = products[at].astype(np.int64).sum(axis=0) / (at.size * _FULL)
     nearest = ids[at][:CANDIDATES]
+    near_to = {k: nearest[:, :k] for k in CHOICES if k <= ids.shape[1]}
     like = {
         "pieces": at.size, "near_duplicates": int(near.sum()), "similarity": similarity.round(6).tolist(),
         "overall": round(total / (at.size * held * _FULL), 6),
-        "apart": {str(k): round(_apart(nearest[:, :k]), 4) for k in CHOICES if k <= ids.shape[1]},
+        # how often the original of a near piece is picked, of all to which that is near
+        "apart": {str(k): round(float((1 / np.bincount(n.ravel())[n]).mean()), 4) for k, n in near_to.items()},
     }  # fmt: skip
     return {"pieces": held, "like": like}
 
@@ -60,8 +61,3 @@ def choices(store: Store, epsilon: float) -> list[tuple[int, float, float, float
         picked = exchange.near * apart[str(neighbors)] + (1 - exchange.near) / CANDIDATES
         made.append((neighbors, exchange.near, picked, exchange.mean(store.similarity, store.overall)))
     return made
-
-
-def _apart(near: Int32) -> float:
-    """Return how often the original of a near piece is picked, of all to which that is near; ``near`` int32 [C, K]."""
-    return float((1 / np.bincount(near.reshape(-1))[near]).mean())

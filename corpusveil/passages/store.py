@@ -206,10 +206,6 @@ def reopen(url: str, digest: str, space: Space, encoder: str) -> Store:
     return SAVED.reopen(functools.partial(load_store, space=space, encoder=encoder), url, digest)
 
 
-def _is_cosine(given: Any) -> bool:
-    return isinstance(given, (int, float)) and -1.01 <= given <= 1.01
-
-
 def _read_info(url: str) -> dict[str, Any]:
     info = SAVED.read(url)
     named = info.get("space")
@@ -221,7 +217,10 @@ def _read_info(url: str) -> dict[str, Any]:
     if (
         not all(isinstance(line, str) and line.isprintable() for line in lines)
         or not (isinstance(like, dict) and isinstance(like.get("similarity") or [], list))
-        or not all(_is_cosine(number) for number in (like.get("overall", 0.0), *(like.get("similarity") or [])))
+        or not all(
+            isinstance(cosine, (int, float)) and -1.01 <= cosine <= 1.01
+            for cosine in (like.get("overall", 0.0), *(like.get("similarity") or []))
+        )
     ):
         raise SAVED.damaged(url, f"{ARTIFACT} is not a description of a store")
     if info.get("pieces_version") != pieces.VERSION:

@@ -96,6 +96,8 @@ class Schedule:
         for name in schedule.unknown():
             if _sha256(files.join(output.path, name)):
                 schedule.enter(name)
+            elif not files.exists(records.address(name, "run.json")):
+                schedule._made(name)  # which refuses what another program wrote there
         return schedule
 
     def look(self) -> Look:
@@ -225,7 +227,7 @@ class Schedule:
         records = [record for each in names if (record := self.records.read(each, Shard)) is not None]
         if not paths or [record.input.path for record in records] != paths:
             raise AddressError(
-                f"{files.join(self.output, name)}: this release is there, and {self.records.url} does not know it; "
+                f"{files.join(self.output, name)}: this is there, and {self.records.url} does not know it; move it, "
                 "restore the records, or begin another schedule with another output.path."
             )
         return records

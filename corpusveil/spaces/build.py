@@ -81,7 +81,8 @@ def build_space(
     vocabulary = Vocabulary.from_words(words, None if public is None else public[rows[0]])
     bits = np.random.PCG64(0)
     starts = [_starts(bits, lists, len(words)) for _ in embeddings]
-    restricted = [_taken(e.vectors, r) for e, r in zip(embeddings, rows, strict=True)]
+    pairs = zip(embeddings, rows, strict=True)  # without a copy where all are taken
+    restricted = [e.vectors if np.array_equal(r, np.arange(len(e.vectors))) else e.vectors[r] for e, r in pairs]
     ordered, scales = restricted, None
     if of_use and neighbors is not None:
         use = neighbors.neighbors_among(embeddings[0].words, words)
@@ -198,10 +199,6 @@ def _rows(
         words = ((embedding.words[row], row) for row in rows)
         allowed.append({word: row for word, row in words if kept is None or word in kept})
     return allowed
-
-
-def _taken(vectors: Float32, rows: Int64) -> Float32:
-    return vectors if len(rows) == len(vectors) and (rows == np.arange(len(rows))).all() else vectors[rows]
 
 
 def _starts(bits: Any, lists: int, size: int) -> list[int]:

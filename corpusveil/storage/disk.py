@@ -15,6 +15,7 @@ from corpusveil.storage.failures import failing
 PRIVATE_MODE = 0o600
 _PUBLIC_MODE = 0o644
 _ATTEMPTS = 100
+SHOWN = 50  # characters of a name in that of its unfinished file, which must not be too long itself
 _BUFFER = 1 << 20
 
 
@@ -39,7 +40,8 @@ def _hidden(path: str, *, private: bool) -> Iterator[tuple[IO[bytes], str]]:
     folder while it is empty: then it is made again.
     """
     folder, name = os.path.split(path)
-    hidden, mode = os.path.join(folder, f".{name}.{uuid.uuid4().hex}.part"), PRIVATE_MODE if private else _PUBLIC_MODE
+    hidden = os.path.join(folder, f".{name[:SHOWN]}.{uuid.uuid4().hex}.part")
+    mode = PRIVATE_MODE if private else _PUBLIC_MODE
     for _ in range(_ATTEMPTS):
         make_folder(folder, private=private)
         try:

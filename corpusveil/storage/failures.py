@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import re
 import tokenize
@@ -111,6 +112,8 @@ def sentence(error: Exception, url: str, doing: Doing) -> CorpusveilError:
     The clients come with extras and share no exceptions, so exceptions are recognized by name; of their causes, only
     those that are a client's own.
     """
+    if getattr(error, "errno", None) == errno.ENAMETOOLONG:
+        return AddressError(f"{url}: this name is too long; choose a shorter one.")
     scheme = url.partition("://")[0].lower()
     if isinstance(error, ImportError) or (scheme in EXTRAS and "not known" in str(error)):
         what = f"pip install 'corpusveil[{EXTRAS[scheme]}]'" if scheme in EXTRAS else str(error)

@@ -21,7 +21,7 @@ from typing import IO, Any, cast
 import fsspec
 from fsspec.implementations.local import LocalFileSystem
 
-from corpusveil.errors import AddressError, of_other_type
+from corpusveil.errors import AddressError, MissingError, of_other_type
 from corpusveil.storage import disk, failures, remote
 from corpusveil.storage.failures import failing
 from corpusveil.storage.remote import protocols, shown_whole
@@ -46,7 +46,10 @@ def resolve(url: str) -> tuple[Any, str]:
     _refuse_name(url)
     scheme, is_url, rest = url.partition("://")
     if not is_url and not url.startswith("data:"):  # as fsspec has it, in a quarter of the time
-        return _disk(), str(LocalFileSystem._strip_protocol(url))  # noqa: SLF001
+        try:
+            return _disk(), str(LocalFileSystem._strip_protocol(url))  # noqa: SLF001
+        except FileNotFoundError:
+            raise MissingError(f"{url}: the current folder was removed; change to one that is there.") from None
     options = {"use_listings_cache": False} if scheme in failures.EXTRAS else {}
     try:
         fs, path = cast("tuple[Any, str]", fsspec.core.url_to_fs(url, **options))
@@ -206,7 +209,7 @@ def sweep(url: str, name: str = "", *, below: bool = False) -> None:
         return
     for folder, folders, names in os.walk(path):
         for unfinished in filter(_UNFINISHED.fullmatch, names):
-            if name and not unfinished.startswith(f".{name}."):
+            if name and not unfinished.startswith(f".{name[: disk.SHOWN]}."):
                 continue
             hidden = os.path.join(folder, unfinished)
             with contextlib.suppress(OSError), open(hidden, "rb") as file:

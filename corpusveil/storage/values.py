@@ -92,14 +92,13 @@ def unit_texts(values: Any) -> pa.Array:
         values = values.combine_chunks()
     kind = getattr(values, "type", None)
     if kind is not None and pa.types.is_dictionary(kind):
-        values, kind = values.cast(kind.value_type), kind.value_type
+        kind = pa.large_string() if is_string(kind.value_type) else kind.value_type
+        values = values.dictionary.cast(kind).take(values.indices)
     if kind == JSON:
         values = [None if text is None else orjson.loads(text) for text in values.storage.to_pylist()]
     if not isinstance(values, pa.Array):
         return pa.array([text_of(value) for value in values], pa.large_string())
-    if pa.types.is_integer(kind):
-        return values.cast(pa.large_string())
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+    if pa.types.is_integer(kind) or is_string(kind):
         texts = values.cast(pa.large_string())
         return pc.if_else(pc.equal(texts, ""), pa.scalar(None, pa.large_string()), texts)
     return pa.nulls(len(values), pa.large_string())

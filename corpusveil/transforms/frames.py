@@ -75,7 +75,7 @@ def _frame(data: Any, columns: Columns) -> Frame:
 
     def column(name: str) -> Any:
         place_of(given.columns, name)
-        return column_values(given.get_column(name).to_native())
+        return column_values(given.get_column(name).to_native(), name)
 
     def to_frame(parts: list[pa.Array]) -> Any:
         own[columns.text] = _like(text, parts)
@@ -95,7 +95,10 @@ def column_values(column: Any, what: str = "a column") -> Any:
     if not is_row_by_row or isinstance(column, (Mapping, AbstractSet, str, bytes, bytearray)):
         raise of_other_type(what, column, "the name of a column, or a list or column with a value for each text")
     if hasattr(column, "to_arrow"):
-        return column.to_arrow()
+        try:
+            return column.to_arrow()
+        except pa.ArrowInvalid:  # Polars has types that Arrow lacks
+            raise DataError(f"{what}: a column of type {column.dtype} cannot be read; cast it first.") from None
     if hasattr(column, "isna"):
         return [None if gone else value for value, gone in zip(column.tolist(), column.isna(), strict=True)]
     return [value.item() if hasattr(value, "item") else value for value in column]
@@ -230,7 +233,7 @@ def _arrow(series: nw.Series[Any], name: str) -> Any:
         raise cannot_hold(name, type(series.dtype).__name__)
     if series.implementation.is_pandas_like():
         return large_strings(series.to_native().tolist(), name)
-    values = series.to_arrow()
+    values = column_values(series, name)
     require_text(values.type, name)
     return values
 
@@ -239,11 +242,15 @@ def _kept(series: nw.Series[Any], name: str) -> Any:
     """Return a kept column with the values of its rows alone. Raises UserError for a type that is not kept."""
     try:
         values = series.to_arrow()
-    except (UnicodeEncodeError, pa.ArrowException):  # values of several types
+    except (UnicodeEncodeError, pa.ArrowException, OverflowError):  # values of several types
         raise not_kept(name, type(series.dtype).__name__) from None
     require_kept(values.type, name)
     values = of_own_rows(values)
-    return _like(series, values.chunks if isinstance(values, pa.ChunkedArray) else [values])
+    made = _like(series, values.chunks if isinstance(values, pa.ChunkedArray) else [values])
+    native = series.to_native()
+    if series.implementation.is_pandas_like() and not ((made == native) | native.isna()).all():
+        raise not_kept(name, "values of several types")  # of which Arrow made one
+    return made
 
 
 def _like(series: nw.Series[Any], parts: list[pa.Array]) -> Any:
@@ -252,5 +259,7 @@ def _like(series: nw.Series[Any], parts: list[pa.Array]) -> Any:
     if isinstance(native, pa.ChunkedArray):
         return pa.chunked_array(parts, native.type)
     if series.implementation.is_pandas_like():
-        return type(native)(_texts(parts), index=native.index, name=native.name, dtype=native.dtype)
+        is_time = parts and native.dtype.kind == "M"  # Python has no year 10000
+        values = pa.chunked_array(parts).to_pandas().array if is_time else _texts(parts)
+        return type(native)(values, index=native.index, name=native.name, dtype=native.dtype)
     return type(native)(native.name, pa.chunked_array(parts)).cast(native.dtype)

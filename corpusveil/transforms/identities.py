@@ -14,7 +14,7 @@ from corpusveil.display import several
 from corpusveil.errors import DataError, SettingError, missing_ids
 from corpusveil.storage.documents import Documents
 from corpusveil.storage.values import is_string
-from corpusveil.transforms.frames import Frame, column_values
+from corpusveil.transforms.frames import Frame, column_values, plain_texts
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,8 @@ def identities_of(column: Any, name: str) -> list[Any]:
             raise DataError(f"{name}: an id is a string or an integer, and this column is {kind}; cast it first.")
         if column.null_count:
             raise missing_ids(name)
-        column = column.to_pylist()
+        chunks = column.chunks if isinstance(column, pa.ChunkedArray) else [column]
+        column = [value for chunk in chunks for value in plain_texts(chunk, name).to_pylist()]
     return checked_identities(column, name)
 
 

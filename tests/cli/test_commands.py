@@ -14,13 +14,7 @@ import typer
 import corpusveil
 from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
-from tests.engines.corpora import (
-    Ground,
-    manifest,
-    rows,
-    write_corpus,
-    write_shard,
-)
+from tests.engines.corpora import Ground, manifest, rows, write_corpus, write_shard
 
 
 @pytest.fixture

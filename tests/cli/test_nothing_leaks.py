@@ -11,16 +11,7 @@ import pytest
 from corpusveil.cli.main import run as run_here
 from corpusveil.kernel.kernel import Kernel
 from corpusveil.storage.documents import Documents
-from tests.engines.corpora import (
-    CANARIES,
-    COLUMN_CANARY,
-    NAME_CANARY,
-    Ground,
-    records_text,
-    run,
-    text_of,
-    write_shard,
-)
+from tests.engines.corpora import CANARIES, COLUMN_CANARY, NAME_CANARY, Ground, records_text, run, text_of, write_shard
 
 IN_TEXT = [
     *CANARIES.values(),

@@ -178,6 +178,20 @@ def test_a_lost_state_is_made_again_and_lost_records_are_refused(ground: Path) -
     assert "[unusable-address]" in start(ground, 2).err
 
 
+def test_what_other_programs_wrote_stays_and_a_ledger_that_is_gone_is_not_begun_again(ground: Path) -> None:
+    """androguard/androguard#768, on folders that have a run's name; Sohex/musefs#309, on a disk that is not mounted."""
+    write_shard(ground / "out/run-00007/model.bin", [])
+    fails(["schedule", ground / "s.toml"], "unusable-address", "out/run-00007", "does not know it; move it")
+    (ground / "out/run-00007").rename(ground / "out/models")
+    start(ground)
+    lines(ground, "day-2/b.jsonl", 3)
+    (ground / "ledger").rename(ground / "unmounted")
+    (ground / "ledger").mkdir()  # the mount point
+    fails(["schedule", ground / "s.toml", *QUIET], "wrong-setting", f"{ground}/ledger", "mount or restore it")
+    (ground / "unmounted").rename(ground / "ledger")
+    start(ground)
+
+
 def test_another_configuration_or_root_spends_nothing(ground: Path) -> None:
     """What changed is named with both values; nothing is drawn or entered, and as before it goes on."""
     start(ground)

@@ -10,11 +10,7 @@ from dataclasses import dataclass
 
 from tests.cells import read_cells
 
-ENGINES = {
-    "prism": "Prism",
-    "flink-cluster": "Flink, two task managers",
-    "yarn": "Spark on YARN, two nodes",
-}
+ENGINES = {"prism": "Prism", "flink-cluster": "Flink, two task managers", "yarn": "Spark on YARN, two nodes"}
 """Each row of the table, by the name that its tests use."""
 PROMISES = ("equal bytes", "killed worker", "cap", "error sentence", "stream")
 NOTES = {

@@ -68,11 +68,7 @@ def running(large: Ground, folder: Path, engine: str) -> Iterator[tuple[subproce
 
 
 MOMENTS = (0.0, 0.05, 0.3, 1.0, 3.0, "mid-run")
-BY_DAY = {
-    ("local", 0.0, signal.SIGINT),
-    ("local-2", "mid-run", signal.SIGINT),
-    ("spark", 0.3, signal.SIGINT),
-}
+BY_DAY = {("local", 0.0, signal.SIGINT), ("local-2", "mid-run", signal.SIGINT), ("spark", 0.3, signal.SIGINT)}
 """While an engine starts, and amid the work of processes; the others are nightly."""
 
 

@@ -21,13 +21,7 @@ from moto.server import ThreadedMotoServer
 from tests.cells import note as record
 from tests.engines.corpora import COMMAND, WORDS, Ground, make_ground, rows, write_corpus
 from tests.engines.processes import Cluster, end_session, finished, kill_tree, start, wait_until
-from tests.faults.harm import (
-    COUNTED,
-    OPTIONS,
-    WHERE,
-    Bench,
-    held_environment,
-)
+from tests.faults.harm import COUNTED, OPTIONS, WHERE, Bench, held_environment
 from tests.faults.matrix import ENGINES, Cell
 from tests.objects.proxy import proxied
 from tests.objects.store import Store

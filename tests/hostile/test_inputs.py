@@ -22,11 +22,7 @@ from tests.storage.test_values import OTHERS
 
 SECRET = UNKNOWN.encode()
 SENTENCE = b"bababa dedede kikiki " + SECRET
-SOUND = {
-    "jsonl": b'{"text": "' + SENTENCE + b'"}\n',
-    "csv": SENTENCE + b"\n",
-    "txt": SENTENCE + b"\n",
-}
+SOUND = {"jsonl": b'{"text": "' + SENTENCE + b'"}\n', "csv": SENTENCE + b"\n", "txt": SENTENCE + b"\n"}
 HEADER = {"jsonl": b"", "csv": b"text\n", "txt": b""}
 
 
@@ -61,11 +57,7 @@ def compressed() -> Iterator[Hostile]:
             ("the last byte missing", whole[:-1], cut),
             ("cut in the second member", whole + whole[: len(whole) // 3], cut),
             ("not compressed", data, other),
-            (
-                "another compression",
-                packed(data, "zst" if codec == "gz" else "gz"),
-                other,
-            ),
+            ("another compression", packed(data, "zst" if codec == "gz" else "gz"), other),
             ("rubbish after it", whole + SECRET * 3, unsound),
             ("a wrong byte in the middle", bytes(flipped), ""),
             ("a wrong checksum", checksum, unsound),

@@ -25,10 +25,7 @@ ALLOWED = {
     ("spaces/installed.py", "attribute extractall"): "the archive of an installed package, trusted as its code is",
     ("evaluate/studies/retrieval/bm25.py", "load of bm25s.BM25"): "arrays by NumPy without pickle, words as JSON",
     ("evaluate/studies/search_collections.py", "load of Bm25"): "that index",
-    (
-        "jobs/local.py",
-        "import of pickle",
-    ): "the function of a task, from the process that started the worker",
+    ("jobs/local.py", "import of pickle"): "the function of a task, from the process that started the worker",
     ("registry.py", "load of point"): "what was asked for by name, of an installed package, by its entry point",
     ("sampling/keys.py", "load of cls"): "a key's own reader, of bytes or hexadecimal digits",
     ("jobs/submit.py", "import of runpy"): "runs this package's own command, for spark-submit",

@@ -5,6 +5,9 @@ Each case begins with the report that led to it.
 
 from __future__ import annotations
 
+import datetime as dt
+import functools
+import multiprocessing
 import os
 import shutil
 import tempfile
@@ -13,6 +16,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -27,7 +33,9 @@ from corpusveil.spaces import Space, Vocabulary
 from corpusveil.spaces.public_counts import read_counts
 from corpusveil.spaces.vectors import read_vectors
 from corpusveil.spaces.vocabulary import read_words
-from tests.engines.corpora import WORDS
+from corpusveil.storage import files
+from tests.calls import fails
+from tests.engines.corpora import WORDS, Ground
 from tests.ledger.books import release_of
 
 SECRET = "zzcanary"
@@ -159,3 +167,59 @@ def test_files_of_others_are_read_or_refused_by_name(
         assert name in sentence, report
     else:
         assert read(str(file)) == expected, report
+
+
+VIEWS, WIDE = pa.array(["c-7", "c-9"], pa.string_view()), pl.Series([1, 2], dtype=pl.Int128)
+OBJECTS = functools.partial(pd.Series, dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("report", "column", "role", "said"),
+    [
+        ("pandas-dev/pandas#57349", pd.Series(np.array(["12000-01-01", "-005-01-01"], "M8[s]")), "keep", ""),
+        ("apache/arrow#41896", OBJECTS([dt.date(2020, 1, 1), pd.Timestamp(2020, 1, 1, 5)]), "keep", "several types"),
+        ("apache/arrow#4440", OBJECTS([2**70, 1]), "keep", "c: a kept column"),
+        *(("pola-rs/polars#21661", WIDE, role, "Int128") for role in ("keep", "ids", "text", "unit")),
+        ("narwhals-dev/narwhals#3450", VIEWS, "unit", ""),
+        ("the same, coded", pa.DictionaryArray.from_arrays([0, 1], VIEWS), "unit", ""),
+        ("adriangb/pgpq#103", OBJECTS(["\ud800" + SECRET, "a"]), "unit", "the unit c has half a surrogate pair"),
+        ("apache/arrow#34239", pa.array([b"\xff", b"a"]).view(pa.string()), "ids", "not valid UTF-8"),
+    ],
+)  # fmt: skip
+def test_a_column_of_a_frame_is_used_as_it_is_or_refused_by_name(
+    space: Space, tmp_path: Path, report: str, column: Any, role: str, said: str
+) -> None:
+    kinds: dict[Any, Callable[[Any], Any]] = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}
+    frame = kinds.get(type(column), pa.table)({"text": [WORDS[1], WORDS[2]], "id": [1, 2], "c": column})
+    ledger = cv.Ledger(str(tmp_path)) if role == "unit" else None
+    options: dict[str, Any] = {"ids": "id", "ledger": ledger, role: "c"}
+    if said:
+        assert said in said_by(lambda: cv.privatize(frame, release_of(space), **options)), report
+    else:
+        made = cv.privatize(frame, release_of(space), **options)
+        assert made["c"].equals(column) if ledger is None else ledger.spent_on("c-7").most > 0, report
+
+
+@pytest.mark.parametrize(("value", "why"), [("null", "is missing"), ('""', "is missing"), ("1.5", "is of type float")])
+def test_a_unit_that_json_lacks_is_named_as_what_it_is(ground: Ground, tmp_path: Path, value: str, why: str) -> None:
+    """elizaOS/eliza#3886: null is no text of four letters."""
+    (tmp_path / "x.jsonl").write_text(f'{{"text": "{WORDS[1]}", "c": {value}}}\n')
+    words = ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", "--ledger", tmp_path / "ledger", "--unit", "c")
+    fails(words, "bad-shards", f"row 1: the unit c {why};")
+
+
+def test_a_long_name_is_written_or_refused_before_anything_is_drawn(ground: Ground, tmp_path: Path) -> None:
+    """npm/write-file-atomic#63 and bmad-code-org/bmad-loop#595: of an unfinished file and of the page, too."""
+    files.write_bytes(str(tmp_path / ("\u540d" * 85)), b"x")
+    fails(ground.arguments(ground.corpus, tmp_path / ("y" * 246)), "unusable-address", "this name is too long")
+    assert len([*tmp_path.iterdir()]) == 1
+
+
+def test_where_work_cannot_begin_is_said(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """celery/celery#4525: a daemon starts no processes; pypa/pip#4255: a folder that was removed has no paths."""
+    monkeypatch.setattr(multiprocessing.current_process(), "daemon", True)
+    assert "set workers to 1" in said_by(lambda: cv.Local(workers=2).run(print, []))
+    (tmp_path / "gone").mkdir()
+    monkeypatch.chdir(tmp_path / "gone")
+    (tmp_path / "gone").rmdir()
+    assert "a.csv: the current folder was removed" in said_by(lambda: files.exists("a.csv"))

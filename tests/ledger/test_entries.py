@@ -14,13 +14,7 @@ import pytest
 
 import corpusveil as cv
 from corpusveil.cli.main import run
-from corpusveil.errors import (
-    ArtifactError,
-    CapError,
-    MissingError,
-    SettingError,
-    WorkError,
-)
+from corpusveil.errors import ArtifactError, CapError, MissingError, SettingError, WorkError
 from corpusveil.ledger.account import Account
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.ledger.entries import ABOUT, ENTRIES, Entry, EntryStore, digest_of

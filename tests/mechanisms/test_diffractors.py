@@ -40,25 +40,23 @@ def exponential(size: int, lists: int = 1, gamma: int | None = None) -> Case:
     return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
 
 
-def exact_integers(mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
-    assert isinstance(mechanism, (DiffractorGeometric, DiffractorExponential))
-    rows = [
-        np.asarray(mechanism.position_weights(int(position[word]), epsilon))[position]
-        for position in mechanism.space.positions
-    ]
-    return [sum(int(row[u]) for row in rows) // len(rows) for u in range(len(mechanism.space))]
+class Diffractor(MechanismContract):
+    @classmethod
+    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
+        assert isinstance(mechanism, (DiffractorGeometric, DiffractorExponential))
+        rows = [
+            np.asarray(mechanism.position_weights(int(position[word]), epsilon))[position]
+            for position in mechanism.space.positions
+        ]
+        return [sum(int(row[u]) for row in rows) // len(rows) for u in range(len(mechanism.space))]
 
 
-class TestDiffractorGeometric(MechanismContract):
+class TestDiffractorGeometric(Diffractor):
     name = "diffractor-geometric"
 
     @classmethod
     def cases(cls) -> list[Case]:
         return [*(geometric(size) for size in SIZES), geometric(37, lists=3)]
-
-    @classmethod
-    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
-        return exact_integers(mechanism, word, epsilon)
 
     @pytest.mark.parametrize("scale", [0.1, 1.0, 3.0])
     def test_law_is_the_clamped_geometric(self, scale: float) -> None:
@@ -72,21 +70,13 @@ class TestDiffractorGeometric(MechanismContract):
             assert np.allclose(law, expected, rtol=1e-5, atol=30 * 2.0**-43)
 
 
-class TestDiffractorExponential(MechanismContract):
+class TestDiffractorExponential(Diffractor):
     name = "diffractor-exponential"
     bad = (("gamma", 0), ("gamma", 37))
 
     @classmethod
     def cases(cls) -> list[Case]:
-        return [
-            *(exponential(size) for size in SIZES),
-            exponential(8, gamma=1),
-            exponential(37, lists=2),
-        ]
-
-    @classmethod
-    def integers(cls, mechanism: Mechanism, word: int, epsilon: float) -> list[int]:
-        return exact_integers(mechanism, word, epsilon)
+        return [*(exponential(size) for size in SIZES), exponential(8, gamma=1), exponential(37, lists=2)]
 
     @pytest.mark.parametrize(("n", "gamma"), [(11, 5), (10, 5), (12, 5), (30, 3), (4, 3), (2, 1)])
     def test_law_is_tem_on_positions_with_and_without_words_outside(self, n: int, gamma: int) -> None:

@@ -45,10 +45,7 @@ def test_a_passphrase_is_refused(secret: bytes, tmp_path: Path) -> None:
     """What can be typed can be guessed; neither error repeats it."""
     assert len(secret) in {32, 33}
     secret = secret[:32]
-    for call in (
-        lambda: Key(secret),
-        lambda: Key.load(tmp_path / "key"),
-    ):
+    for call in (lambda: Key(secret), lambda: Key.load(tmp_path / "key")):
         (tmp_path / "key").write_bytes(secret)
         with refused("wrong-setting", "passphrase") as caught:
             call()

@@ -11,12 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from corpusveil.errors import (
-    AddressError,
-    ArtifactError,
-    ChangedError,
-    MissingError,
-)
+from corpusveil.errors import AddressError, ArtifactError, ChangedError, MissingError
 from corpusveil.spaces import Space, load_space
 from corpusveil.spaces import space as space_module
 from corpusveil.spaces.build import build_space

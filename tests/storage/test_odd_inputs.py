@@ -34,11 +34,7 @@ from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import UNKNOWN, Ground, data_files, manifest, packed, read_shard
 
 BOM = b"\xef\xbb\xbf"
-ROWS = {
-    ".jsonl": b'{"text": "ba de"}\n{"text": "lo"}\n',
-    ".csv": b"text\nba de\nlo\n",
-    ".txt": b"ba de\nlo\n",
-}
+ROWS = {".jsonl": b'{"text": "ba de"}\n{"text": "lo"}\n', ".csv": b"text\nba de\nlo\n", ".txt": b"ba de\nlo\n"}
 
 
 def sentence(ground: Ground, source: object, output: object, *more: str) -> str:

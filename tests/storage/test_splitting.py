@@ -106,10 +106,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory, shard: str, release: Release
     return privatize_corpus(release, [shard], str(tmp_path_factory.mktemp("whole") / "out"), Local())
 
 
-@pytest.mark.parametrize(
-    ("first", "done", "second"),
-    [(1, 1, 2), (2, 1, 1), (1, 2, None)],
-)
+@pytest.mark.parametrize(("first", "done", "second"), [(1, 1, 2), (2, 1, 1), (1, 2, None)])
 def test_a_run_that_splits_otherwise_than_the_one_it_continues_loses_nothing(
     tmp_path: Path, shard: str, release: Release, whole: Outcome, first: int | None, done: int, second: int | None
 ) -> None:

@@ -212,13 +212,7 @@ def test_exactly_the_vocabulary_is_found(vocabulary: list[str], others: list[str
 
 
 @pytest.mark.parametrize(
-    ("vocabulary", "id"),
-    [
-        (["US", "us"], 1),
-        (["US", "Us"], 0),
-        (["ÉTÉ", "été"], 1),
-        (["don’t", "don't"], 1),
-    ],
+    ("vocabulary", "id"), [(["US", "us"], 1), (["US", "Us"], 0), (["ÉTÉ", "été"], 1), (["don’t", "don't"], 1)]
 )
 def test_of_words_that_differ_in_case_the_lower_case_form_wins_else_the_first(vocabulary: list[str], id: int) -> None:
     """Every way to write such a word has the same id: which capitals it had is not looked at."""

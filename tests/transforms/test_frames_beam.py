@@ -25,9 +25,7 @@ RELEASE = cv.Release(RingGeometric(small_space(words=WORDS)), cv.Budget(1.0), cv
 COUNT = 60
 TEXTS = [" ".join(WORDS[n % 7 : n % 7 + 12]) for n in range(COUNT)]
 ALL_AT_THE_END = beam.WindowInto(
-    window.GlobalWindows(),
-    trigger=trigger.AfterWatermark(),
-    accumulation_mode=trigger.AccumulationMode.DISCARDING,
+    window.GlobalWindows(), trigger=trigger.AfterWatermark(), accumulation_mode=trigger.AccumulationMode.DISCARDING
 )
 WINDOWS = {
     "global": window.GlobalWindows(),

@@ -19,7 +19,7 @@ _KINDS = {
     "int": "a whole number",
     "finite": "a finite number",
     "bool": "true or false",
-    "string": "text in quotes, not empty",
+    "string": "text in UTF-8 and in quotes, not empty",
     "list": "a list of texts in brackets",
     "too": "a list that is not empty",
 }

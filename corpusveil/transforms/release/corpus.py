@@ -321,6 +321,8 @@ def changed_since(then: Claim, run: Run) -> list[str]:
     )
     if then.claimed["ledger"] is None:
         before["the address of the ledger"] = ledger
+    elif ledger is not None and ledger == then.claimed["ledger"] and not files.listing(ledger):
+        return [f"the ledger {ledger} of earlier runs is not there; mount or restore it"]
     return differences(before, after)
 
 
