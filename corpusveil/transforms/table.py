@@ -114,13 +114,7 @@ def masker(release: AnyRelease, text: str = "text") -> Callable[[str], str]:
 
 
 @waiting("privatizing")
-def _privatized(
-    frame: Frame,
-    release: AnyRelease,
-    ids: Ids | None,
-    text: str,
-    spending: Spending | None,
-) -> Any:
+def _privatized(frame: Frame, release: AnyRelease, ids: Ids | None, text: str, spending: Spending | None) -> Any:
     kernel = release.kernel()
     if chunks := frame.texts.chunks:
         release.refuse(chunks[0])

@@ -115,10 +115,17 @@ def read_manifest(output: str) -> dict[str, Any]:
             "install a later corpusveil."
         )
     if Manifest.parse(data) is not None:
-        with contextlib.suppress(ValueError):  # of a number of thousands of digits
-            manifest: dict[str, Any] = json.loads(data)
+        with contextlib.suppress(ValueError):  # also of a number of thousands of digits
+            manifest: dict[str, Any] = json.loads(data, object_pairs_hook=_of_different_names)
             return manifest
     raise ArtifactError(f"{address}: this manifest is damaged; restore it from a copy of the release.")
+
+
+def _of_different_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return an object. Raises ValueError if it has a name twice: another parser would read the other value."""
+    if len(named := dict(pairs)) < len(pairs):
+        raise ValueError
+    return named
 
 
 def draft(release: AnyRelease, reads: CorpusIn, spending: Spending | None = None) -> dict[str, Any]:
