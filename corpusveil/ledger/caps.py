@@ -8,7 +8,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
@@ -17,15 +17,16 @@ import pyarrow.parquet as pq
 
 from corpusveil.budget.accounting import INFINITE, SCALE, as_float
 from corpusveil.budget.budget import in_full
-from corpusveil.choices import OVER_CAP, OverCap
+from corpusveil.choices import OverCap
 from corpusveil.display import figure
-from corpusveil.errors import AddressError, CapError, SettingError, not_a_choice
+from corpusveil.errors import AddressError, CapError, SettingError
 from corpusveil.ledger.account import Account, schema
 from corpusveil.ledger.entries import Entry, EntryStore, digest_of
 from corpusveil.ledger.protocol import Refuse
 from corpusveil.ledger.questions import Books, connected, write_entry
 from corpusveil.ledger.units import CONTENT, Unit
 from corpusveil.storage import files
+from corpusveil.storage.corpus import MAY_DIFFER, another
 from corpusveil.storage.remote import protocols
 from corpusveil.storage.rows import Columns
 
@@ -39,19 +40,17 @@ class Spending:
     would exceed the cap: the run is refused, or their documents are left out.
     """
 
-    ledger: str
-    cap: float | None = None
-    units: tuple[Unit, ...] = ()
-    namespace: str = ""
-    over_cap: OverCap = "refuse"
+    ledger: str = field(metadata=another("another ledger, or none"))
+    cap: float | None = field(default=None, metadata=MAY_DIFFER)  # units that a start left out stay so
+    units: tuple[Unit, ...] = field(default=(), metadata=another("other units"))
+    namespace: str = field(default="", metadata=another("another namespace of units"))
+    over_cap: OverCap = field(default="refuse", metadata=another("another treatment of units above the cap (over_cap)"))
 
     def __post_init__(self) -> None:
         if self.ledger and "memory" in protocols(files.resolve(self.ledger)[0]):
             raise AddressError(
                 f"{self.ledger}: nothing persists here, and a ledger has to; choose a folder or a store."
             )
-        if self.over_cap not in OVER_CAP:
-            raise not_a_choice("over_cap", self.over_cap, OVER_CAP)
         if not self.units:
             if self.cap is not None:
                 raise SettingError(

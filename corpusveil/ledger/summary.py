@@ -14,9 +14,18 @@ from typing import Any
 import pyarrow as pa
 
 from corpusveil.budget.accounting import as_float
-from corpusveil.choices import OverCap
+from corpusveil.choices import OVER_CAP, OverCap
 from corpusveil.display import Card, Shown, Table, figure, several
-from corpusveil.errors import ArtifactError, MissingError, SettingError, UserError, VersionError, either, of_other_type
+from corpusveil.errors import (
+    ArtifactError,
+    MissingError,
+    SettingError,
+    UserError,
+    VersionError,
+    either,
+    not_a_choice,
+    of_other_type,
+)
 from corpusveil.ledger.caps import Spending
 from corpusveil.ledger.entries import About, Entry, EntryStore
 from corpusveil.ledger.questions import Books, ReleaseLine, connected
@@ -52,8 +61,10 @@ class Ledger:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
             raise SettingError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
         object.__setattr__(self, "url", files.as_text(self.url))
-        if self.cap is not None and not (isinstance(self.cap, (int, float)) and self.cap > 0):
+        if self.cap is not None and (isinstance(self.cap, (bool, str)) or not self.cap > 0):
             raise SettingError(f"cap {self.cap!r}: give a number of nats above 0.")
+        if self.over_cap not in OVER_CAP:
+            raise not_a_choice("over_cap", self.over_cap, OVER_CAP)
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its cap and the units in the form that a release uses."""

@@ -17,11 +17,10 @@ from corpusveil.pipelines.settings.sections import BudgetSettings, OutputSetting
 from corpusveil.sampling.keys import Key
 from corpusveil.spaces.installed import SCHEME
 from corpusveil.storage.documents import Documents
-from corpusveil.storage.inputs import find_shards
+from corpusveil.storage.inputs import find_shards, folder_of
 from corpusveil.storage.reading import reading
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import plan
-from corpusveil.transforms.release.corpus import name_of_corpus
 from corpusveil.transforms.release.promises import NO_AUTHOR
 from corpusveil.waiting import waiting
 
@@ -132,7 +131,7 @@ def _first_rows(settings: Settings, columns: Columns) -> list[Row]:
     """Return the first texts of the corpus that are not blank, and what a release knows of them."""
     corpus = needed(settings.corpus, "corpus")
     shards = find_shards(corpus.input, corpus.root)
-    name = name_of_corpus(corpus.name, shards)
+    name = corpus.name or folder_of(shards)
     task = dataclasses.replace(plan(shards, None, None)[0], stop=ROWS)
     first: list[Row] = []
     with reading(task, columns) as shard:

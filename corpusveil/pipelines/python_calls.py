@@ -200,6 +200,8 @@ def privatize_corpus(
     """
     private = None if records is None else files.as_text(records)
     writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
+    if not isinstance(mark_source, bool):
+        raise of_other_type("mark_source", mark_source, "True or False")
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
     if mark_source and release.counted == "token":
         raise SettingError("mark_source: words are drawn for each text, which is not public; release passages.")
@@ -243,6 +245,10 @@ def _run(
 ) -> Run:  # fmt: skip
     require_release(release)
     columns, at = Columns.from_names(text, id, keep, separator), None if root is None else files.as_text(root)
+    reading = {"text": text, "id": id, "keep": [*columns.keep], "separator": separator, "name": corpus}
+    writing = {"on_bad_rows": on_bad_rows, "format": writes.format, "rows_per_task": writes.rows_per_task}
+    caller = Caller(lambda at: at.removesuffix(".name").rpartition(".")[2], " = {!r}".format, "", "argument")
+    validated({"corpus": {"input": ["-"]} | reading, "output": {"path": "-"} | writing}, caller)
     spending = require_ledger(ledger, unit, corpus)
     return Run(release, CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows), writes, spending=spending)
 

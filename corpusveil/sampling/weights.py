@@ -9,6 +9,7 @@ equal on every machine.
 from __future__ import annotations
 
 import decimal
+import math
 from typing import Any
 
 import numpy as np
@@ -30,11 +31,11 @@ _CONTEXT = decimal.Context(prec=90, Emin=decimal.MIN_EMIN, Emax=decimal.MAX_EMAX
 def check_epsilon(epsilon: float) -> float:
     """Return epsilon as a float; raises UserError unless it is a finite number above 0."""
     try:
-        value = float(epsilon)
+        value = math.nan if isinstance(epsilon, (bool, str)) else float(epsilon)
     except (TypeError, ValueError):
         raise SettingError("epsilon: give a single number.") from None
     if not (0 < value < float("inf")):
-        raise SettingError(f"epsilon = {value:g}: give a finite number above 0.")
+        raise SettingError(f"epsilon = {epsilon!r}: give a finite number above 0.")
     if value < SMALLEST_EPSILON:
         raise SettingError(f"epsilon = {epsilon}: the smallest epsilon is {SMALLEST_EPSILON}; give a larger one.")
     return value

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import Field
+from pydantic_core import to_jsonable_python
 
 from corpusveil.choices import OnBadRows
 from corpusveil.storage import files
@@ -15,18 +16,19 @@ from corpusveil.storage.records import RUN_VERSION, Line, Record, Records
 from corpusveil.storage.rows import Columns
 from corpusveil.storage.tasks import ShardTask
 
-WORDS = {
-    "release": "another configuration (mechanism, budget, text policy, space or version)",
-    "key": "another key",
-    "ledger": "another ledger, or none",
-    "inputs": "other input shards",
-    "columns": "other columns, or with CSV cells written in another way",
-    "name": "another name of the corpus (by default its folder)",
-    "on_bad_rows": "another treatment of bad rows (on_bad_rows)",
-    "url": "another output folder",
-    "format": "another output format",
-}
-"""What is the same for all starts of a run, and the words for another run, by the field of a claim."""
+
+def another(words: str) -> dict[str, str]:
+    """Return the metadata of a setting that is the same for all starts of a run; the words are for another run's."""
+    return {"another": words}
+
+
+MAY_DIFFER = another("")
+
+
+def words_of(*kinds: Any) -> dict[str, str]:
+    """Return the words for another run by the name of a setting. Raises KeyError for one that says neither."""
+    words = {each.name: each.metadata["another"] for kind in kinds for each in dataclasses.fields(kind)}
+    return {name: said for name, said in words.items() if said}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +37,17 @@ class CorpusIn:
 
     ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that all
     inputs share. ``name`` names the corpus; by default it is the name of that folder. Without an id column it is part
-    of documents' identities. ``on_bad_rows`` says whether an unreadable row stops the run or is set aside among the
-    records.
+    of documents' identities. ``on_bad_rows`` says whether an unreadable row stops the run or is left out
+    and counted.
     """
 
-    inputs: Sequence[str]
-    columns: Columns = field(default_factory=Columns)
-    root: str | None = None
-    name: str | None = None
-    on_bad_rows: OnBadRows = "refuse"
+    inputs: Sequence[str] = field(metadata=another("other input shards"))
+    columns: Columns = field(
+        default_factory=Columns, metadata=another("other columns, or with CSV cells written in another way")
+    )
+    root: str | None = field(default=None, metadata=MAY_DIFFER)  # part of the paths of inputs in a claim
+    name: str | None = field(default=None, metadata=another("another name of the corpus (by default its folder)"))
+    on_bad_rows: OnBadRows = field(default="refuse", metadata=another("another treatment of bad rows (on_bad_rows)"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +58,10 @@ class CorpusOut:
     input. ``rows_per_task`` parts shards among workers, and changes no bytes.
     """
 
-    url: str
-    records: str | None = None
-    format: str = "same"
-    rows_per_task: int | None = None
+    url: str = field(metadata=another("another output folder"))
+    records: str | None = field(default=None, metadata=MAY_DIFFER)
+    format: str = field(default="same", metadata=another("another output format"))
+    rows_per_task: int | None = field(default=None, metadata=MAY_DIFFER)
 
     @property
     def private(self) -> Records:
@@ -84,15 +88,11 @@ class Claim(Record):
     configuration: dict[str, Any] = Field(default_factory=dict)
 
     @classmethod
-    def of_run(cls, reads: CorpusIn, writes: CorpusOut, release: Any, *, ledger: str | None, by: str) -> Claim:
-        """Return the claim of a run that reads and writes this, names and addresses settled, by a keyed ``release``."""
-        values: dict[str, Any] = {"release": release.digest, "key": release.key.fingerprint(), "ledger": ledger}
-        for part in (reads, writes):
-            values |= {each.name: getattr(part, each.name) for each in dataclasses.fields(part)}
-        values["columns"] = reads.columns.as_dict()
-        claimed = {name: values[name] for name in WORDS}
+    def of_run(cls, release: Any, *parts: Any, by: str) -> Claim:
+        """Return the claim of a run by a keyed ``release`` with these settings, their names and addresses settled."""
+        claimed: dict[str, Any] = {"release": release.digest, "key": release.key.fingerprint()}
+        for part in parts:
+            claimed |= {name: getattr(part, name) for name in words_of(type(part))}
+        claimed["columns"] = claimed["columns"].as_dict()
+        claimed = to_jsonable_python(claimed, inf_nan_mode="null")  # as it comes back
         return cls(version=RUN_VERSION, by=by, claimed=claimed, configuration=release.configuration())
-
-    def other(self, mine: Claim) -> str | None:
-        """Return the first name by which this is the claim of another run; None if it is mine."""
-        return next((name for name in WORDS if self.claimed.get(name) != mine.claimed[name]), None)

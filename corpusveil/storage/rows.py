@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from corpusveil.choices import SEPARATORS, Separator
-from corpusveil.errors import DataError, not_a_choice, of_other_type
+from corpusveil.choices import Separator
+from corpusveil.errors import DataError, of_other_type
 
 BLOCK_ROWS = 8192
 """Output is written in blocks of this many input rows, each complete in itself, so that splitting changes no bytes."""
@@ -52,8 +52,6 @@ class Columns:
         return cls(text, id, (keep,) if isinstance(keep, str) else tuple(keep), separator)
 
     def __post_init__(self) -> None:
-        if self.separator not in SEPARATORS:
-            raise not_a_choice("separator", self.separator, SEPARATORS)
         if self.text in self.keep:
             raise DataError(f"{self.text}: the text column cannot be kept in the clear; keep other columns.")
         if self.marked and SOURCE in (self.text, *self.keep):

@@ -11,8 +11,8 @@ from corpusveil.budget import Budget
 from corpusveil.errors import UserError
 
 BAD: list[dict[str, Any]] = [
-    {"epsilon": 0.0}, {"epsilon": -1.0}, {"epsilon": float("nan")}, {"epsilon": float("inf")},
-    {"per": "sentence"}, {"per": ""}, {"allocation": "word-share", "per": "token"},
+    {"epsilon": 0.0}, {"epsilon": -1.0}, {"epsilon": float("nan")}, {"epsilon": float("inf")}, {"epsilon": "10"},
+    {"epsilon": True}, {"per": "sentence"}, {"per": ""}, {"allocation": "word-share", "per": "token"},
     *({"allocation": name} for name in ("idf", "pos", "attention", "TF-IDF")),
 ]  # fmt: skip
 

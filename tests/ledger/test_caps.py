@@ -295,6 +295,8 @@ class TestUnitsAboveACap:
             patch.setattr(corpus, "draft", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 self.run(space, tmp_path, ledger, "drop", "csv")
+        with refused("unusable-address", "another treatment of units above the cap"):
+            self.run(space, tmp_path, ledger, "refuse", "csv", cap=100.0)
         assert self.run(space, tmp_path, ledger, "drop", "csv", cap=100.0) == [0, 2, 1, 0]
 
     def test_of_a_frame_are_not_left_out(self, space: Space, ledger: str) -> None:

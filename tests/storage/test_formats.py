@@ -20,7 +20,7 @@ import zstandard
 import corpusveil as cv
 from corpusveil.storage.formats import SUFFIXES, find
 from corpusveil.storage.rows import BATCH_BYTES, BLOCK_ROWS, Columns
-from tests.calls import fails, succeeds
+from tests.calls import fails, refused, succeeds
 from tests.engines.corpora import (
     COMPRESS,
     Ground,
@@ -198,6 +198,8 @@ class TestANull:
         (line,) = cv.Ledger(tmp_path / "ledger").spent().releases
         assert line["documents"] == totals["documents"]
         assert cv.plan(path, make_release(ground.space), on_bad_rows="drop").documents == 27 * 450
+        with refused("wrong-setting", "on_bad_rows = 'dorp'", "did you mean drop?"):
+            cv.plan(path, make_release(ground.space), on_bad_rows="dorp")
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet", ".csv.gz"])

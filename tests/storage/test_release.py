@@ -23,9 +23,10 @@ from corpusveil.ledger.units import units_of
 from corpusveil.pipelines.resolve import keep
 from corpusveil.sampling.keys import Key
 from corpusveil.storage import home
-from corpusveil.storage.corpus import WORDS, CorpusIn, CorpusOut
+from corpusveil.storage.corpus import CorpusIn, words_of
 from corpusveil.storage.rows import Columns
 from corpusveil.transforms.release import corpus
+from corpusveil.transforms.release.corpus import WORDS
 from corpusveil.transforms.release.manifest import spends_of
 from tests.calls import Halting, fails, privatize_corpus, refused, succeeds
 from tests.engines.corpora import (
@@ -272,8 +273,9 @@ def test_another_run_into_the_same_output_is_refused(
 
 def test_a_further_setting_is_claimed_or_may_differ() -> None:
     """A run that was resumed at another gzip level was accepted: one more list had to be known of."""
-    settings = {each.name for kind in (CorpusIn, CorpusOut) for each in dataclasses.fields(kind)}
-    assert settings == {*WORDS, "root", "records", "rows_per_task"} - {"release", "key", "ledger"}
+    assert words_of(CorpusIn, Spending).keys() < WORDS.keys()
+    with pytest.raises(KeyError, match="another"):
+        words_of(dataclasses.make_dataclass("Further", ["level"]))
 
 
 class Meeting:

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from corpusveil.display import Card, Shown, several
-from corpusveil.errors import AddressError, CapError, SettingError, UserError, VersionError, file_in_the_way
+from corpusveil.errors import AddressError, CapError, UserError, VersionError, file_in_the_way
 from corpusveil.ledger.account import AccountPass
 from corpusveil.ledger.caps import Spending, reserve
 from corpusveil.storage import files, formats
-from corpusveil.storage.corpus import WORDS, Claim, CorpusIn, CorpusOut
+from corpusveil.storage.corpus import Claim, CorpusIn, CorpusOut, words_of
 from corpusveil.storage.durable import claimed, forget_failed, once, run_tasks
 from corpusveil.storage.durable import run as run_work
 from corpusveil.storage.engine import Engine, Here
@@ -105,7 +105,7 @@ class Run:
         columns = checked_columns(self.reads.columns, shards, formats.suffix_of(self.writes.format))
         if self.reads.on_bad_rows == "drop":
             columns = dataclasses.replace(columns, units=() if self.spending is None else self.spending.columns)
-        name = name_of_corpus(self.reads.name, shards)
+        name = self.reads.name or folder_of(shards)
         return shards, dataclasses.replace(self.reads, columns=columns, name=name)
 
     def job(self, shards: Sequence[InputShard], reads: CorpusIn, writes: CorpusOut) -> ShardJob:
@@ -171,6 +171,14 @@ class Run:
             )
 
 
+WORDS = {
+    "release": "another configuration (mechanism, budget, text policy, space or version)",
+    "key": "another key",
+    **words_of(CorpusIn, CorpusOut, Spending),
+}
+"""What is the same for all starts of a run, and the words for another run, by the name in a claim."""
+
+
 @dataclass(slots=True)
 class _Start:
     """One start of a run; ``job`` is completed on the way."""
@@ -187,13 +195,9 @@ class _Start:
     def claim(self) -> Outcome | None:
         """Claim the folders, or check that they belong to this run, and return its outcome if it is finished."""
         run, job, whole = self.run, self.job, whole_shards(self.tasks)
-        mine = Claim.of_run(
-            dataclasses.replace(job.reads, inputs=[task.relative for task in whole]),
-            dataclasses.replace(job.writes, format=whole[0].suffix),
-            run.release,
-            ledger=None if run.spending is None else files.absolute(run.spending.ledger),
-            by=versions()["corpusveil"],
-        )
+        reads = dataclasses.replace(job.reads, inputs=[task.relative for task in whole])
+        writes = dataclasses.replace(job.writes, format=whole[0].suffix)
+        mine = Claim.of_run(run.release, reads, writes, *_settled(run.spending), by=versions()["corpusveil"])
         # The output is looked at before the claim is read: the other way round, a run that claims in between looks
         # foreign.
         finished = files.exists(files.join(job.writes.url, "manifest.json"))
@@ -208,6 +212,8 @@ class _Start:
             theirs = mine  # nothing but a first attempt that failed
             job.records.write("run.json", mine)
         _refuse_other(job.records, theirs, mine)
+        if theirs.claimed != mine.claimed and not finished:
+            job.records.write("run.json", mine)
         forget_failed(job.records)
         if not finished:
             return None
@@ -294,13 +300,6 @@ class _Start:
         )  # fmt: skip
 
 
-def name_of_corpus(name: str | None, shards: Sequence[InputShard]) -> str:
-    """Return the name of a corpus, by default that of its folder. Raises UserError for an empty name."""
-    if name == "":
-        raise SettingError("The name of the corpus is empty; give a name, or leave it out for the name of the folder.")
-    return name or folder_of(shards)
-
-
 def _sweep(job: ShardJob) -> None:
     """Remove what killed runs left unfinished in the release and in the records."""
     folder, _, page = page_of(job.writes.url).rpartition("/")
@@ -311,32 +310,35 @@ def _sweep(job: ShardJob) -> None:
 
 def changed_since(then: Claim, run: Run) -> list[str]:
     """Say in words what decides a run and is not as an earlier run of its schedule had it; a ledger may be added."""
-    ledger = None if run.spending is None else files.absolute(run.spending.ledger)
-    now = Claim.of_run(run.reads, run.writes, run.release, ledger=ledger, by="")
+    now = Claim.of_run(run.release, run.reads, run.writes, *_settled(run.spending), by="")
     before, after = (
-        {"the fingerprint of the key": claim.claimed["key"], "the address of the ledger": claim.claimed["ledger"]}
+        {"the fingerprint of the key": claim.claimed["key"], "the address of the ledger": claim.claimed.get("ledger")}
         | {f"corpus.{name}": value for name, value in claim.claimed["columns"].items()}
         | claim.configuration
         for claim in (then, now)
     )
-    if then.claimed["ledger"] is None:
+    ledger = now.claimed.get("ledger")
+    if "ledger" not in then.claimed:
         before["the address of the ledger"] = ledger
     elif ledger is not None and ledger == then.claimed["ledger"] and not files.listing(ledger):
         return [f"the ledger {ledger} of earlier runs is not there; mount or restore it"]
     return differences(before, after)
 
 
+def _settled(spending: Spending | None) -> list[Spending]:
+    return [] if spending is None else [dataclasses.replace(spending, ledger=files.absolute(spending.ledger))]
+
+
 def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
-    """Raise UserError if a claim is that of another run; bad rows may be dropped from now on."""
+    """Raise UserError if a claim is that of another run. Where nothing was to be left out, it may be from now on."""
     if theirs.version != RUN_VERSION:
         raise VersionError(
             f"{records.url}: these records were written by another version of corpusveil; finish the run with that "
             "version, or choose another output."
         )
-    bad = theirs.claimed.get("on_bad_rows"), mine.claimed["on_bad_rows"]
-    if goes_on := bad == ("refuse", "drop"):  # no bad row was met so far
-        theirs = theirs.model_copy(update={"claimed": {**theirs.claimed, "on_bad_rows": "drop"}})
-    if (name := theirs.other(mine)) is not None:
+    then, now = theirs.claimed, mine.claimed
+    free = [name for name in ("on_bad_rows", "over_cap") if then.get(name) == "refuse"]
+    if name := next((name for name in WORDS if name not in free and then.get(name) != now.get(name)), None):
         changed = differences(theirs.configuration, mine.configuration) if name == "release" else []
         for cause in ("mechanism.name ", "budget.epsilon "):  # from which others follow
             changed = [line for line in changed if line.startswith(cause)] or changed
@@ -345,5 +347,3 @@ def _refuse_other(records: Records, theirs: Claim, mine: Claim) -> None:
             f"{records.url}: these are records of a run with {words}; give what that run had, or choose another "
             "output, which spends again."
         )
-    if goes_on:
-        records.write("run.json", mine)
