@@ -45,10 +45,6 @@ BRITISH = re.compile(
 """Write artifact, behavior, center, gray, license (but --licence), analyze, tokenize, labeled, toward and so on."""
 
 
-def make_targets() -> set[str]:
-    return set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
-
-
 def test_no_tracked_file_is_large() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a git work tree")
@@ -63,9 +59,10 @@ def test_no_tracked_file_is_large() -> None:
 def test_the_readme_leads_with_the_two_commands_and_every_make_command_in_the_documents_exists() -> None:
     assert {"demo", "test"} <= set(re.findall(r"^make (\w+)", (ROOT / "README.md").read_text(), re.MULTILINE))
     workflows = [path.relative_to(ROOT) for path in (ROOT / ".github" / "workflows").glob("*.yml")]
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     for document in ("README.md", "CONTRIBUTING.md", ".ci/run", *workflows):
         named = set(re.findall(r"(?:^|`|exec |run: )make ([a-z-]+)", (ROOT / document).read_text(), re.MULTILINE))
-        assert named <= make_targets(), document
+        assert named <= targets, document
 
 
 def test_every_action_of_a_workflow_is_pinned_to_a_commit() -> None:

@@ -38,11 +38,7 @@ _SLOTS_ELSEWHERE = 64
 MOST_BYTES = 8 << 20
 """Dataflow accepts requests of 10 MB. A graph has 27 KB and some 40 bytes per input shard: 420 KB for 10,000."""
 CONNECT_SECONDS = 10.0
-_FETCHED = {
-    PRISM: "--prism_location",
-    "FlinkRunner": "--flink_job_server_jar",
-    "SparkRunner": "--spark_job_server_jar",
-}
+_FETCHED = {PRISM: "--prism_location", "FlinkRunner": "--flink_job_server_jar", "SparkRunner": "--spark_job_server_jar"}
 """Runners that download a program, and the option that names a copy of it."""
 _NOT_WANTED = ("--no_wait_until_finish", "--template_location", "--runner", "--help", "-h")
 """Options by which a call would return before the job is done, or go to another runner."""

@@ -26,6 +26,7 @@ EXTRAS = {"s3": "s3", "s3a": "s3", "gs": "gcs", "gcs": "gcs", "abfs": "azure", "
 """The extra of this package that brings the client of a kind of address."""
 
 _NO_BUCKET = "NoSuchBucket|ContainerNotFound"
+_NO_ANSWER = r"^(40[13]|429|5\d\d)\b"  # of a web server, whose client takes each for a file that is not there
 _OF_ACCESS = (
     r"(?i)credential|expired|denied|forbidden|unauthorized|authenticat|signature|signing|skewed|profile"
     r"|permissionerror|\b40[13]\b"
@@ -36,6 +37,8 @@ _MOVE_FILE = "a folder is needed here, and a file has this name; move the file, 
 _LATER = "could not be {doing} ({reason}); run the same command again later."
 _SENTENCES: tuple[tuple[str, type[CorpusveilError], str], ...] = (
     (_NO_BUCKET, MissingError, "there is no such bucket; make it, or choose another bucket."),
+    (r"^40[13]\b", AddressError, f"could not be {{doing}} ({{reason}}); {_MEND_ACCESS}"),
+    (_NO_ANSWER, WorkError, _LATER),
     (r"\b(FileNotFoundError|404)\b", MissingError, "there is no such file, folder or bucket."),
     (r"\bIsADirectoryError\b", AddressError, "this is a folder; name a file."),
     (r"^(412)? .*\b(NotADirectoryError|FileExistsError)\b", AddressError, _MOVE_FILE),
@@ -86,7 +89,7 @@ def called(nothing: Any, call: Callable[..., Any], *arguments: Any, **options: A
     try:
         return call(*arguments, **options)
     except (FileNotFoundError, NotADirectoryError) as error:
-        if re.search(_NO_BUCKET, codes_of(error)):
+        if re.search(f"{_NO_BUCKET}|{_NO_ANSWER}", codes_of(error)):
             raise
         return nothing
 
@@ -97,7 +100,7 @@ def codes_of(error: BaseException) -> str:
         response = getattr(cause, "response", None)
         if isinstance(response, dict):  # botocore
             return str(response.get("Error", {}).get("Code", ""))
-        names = ("error_code", "status_code", "code")  # azure; gcsfs
+        names = ("error_code", "status_code", "status" if hasattr(cause, "status") else "code")  # azure; aiohttp; gcsfs
         codes = [*(getattr(cause, name, None) for name in names), getattr(response, "status_code", None)]  # the Hub's
         if codes := [str(getattr(code, "value", code)) for code in codes if isinstance(code, str | int)]:
             return " ".join(codes)

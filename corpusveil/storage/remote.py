@@ -59,7 +59,7 @@ class Reader(io.RawIOBase):
         """Raise WorkError if the file is not as it was when it was opened: longer, or written again."""
         with failing(self._url, "read"):
             now = self._fs.info(self._path)
-        if any(now[name] != self._info[name] for name in _STAMPS if name in now and name in self._info):
+        if any(now[name] != self._info[name] for name in _STAMPS if name in now and self._info.get(name) is not None):
             raise WorkError(f"{self._url}: this file changed while it was read; run the same command again.")
 
     def readable(self) -> bool:

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -223,3 +224,21 @@ def test_where_work_cannot_begin_is_said(monkeypatch: pytest.MonkeyPatch, tmp_pa
     monkeypatch.chdir(tmp_path / "gone")
     (tmp_path / "gone").rmdir()
     assert "a.csv: the current folder was removed" in said_by(lambda: files.exists("a.csv"))
+
+
+class Web(SimpleHTTPRequestHandler):
+    def send_head(self) -> Any:
+        return self.send_error(503) if "busy" in self.path else super().send_head()
+
+
+def test_a_web_server_without_ranges_is_read_and_a_busy_one_lacks_no_file(tmp_path: Path) -> None:
+    """fsspec/filesystem_spec#1748 and #1319: with Python's own server, no file changes; and 503 is not 404."""
+    (tmp_path / "a.txt").write_text("ba")
+    with ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Web, directory=str(tmp_path))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        url = f"http://127.0.0.1:{server.server_port}"
+        with files.open_read(f"{url}/a.txt") as file:
+            assert file.read() == b"ba"
+            file.raw.refuse_changed()  # type: ignore[attr-defined]
+        assert "run the same command again" in said_by(lambda: files.exists(f"{url}/busy"))
+        server.shutdown()

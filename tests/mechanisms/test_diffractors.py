@@ -33,11 +33,8 @@ def exponential(size: int, lists: int = 1, gamma: int | None = None) -> Case:
     space = small_space(size, lists=lists, seed=size)
     steps = path_distances(space)
     mechanism = DiffractorExponential(space, gamma=gamma)
-
-    def distances(epsilon: float) -> npt.NDArray[np.float64]:
-        return np.minimum(steps, mechanism.table(epsilon).gamma)
-
-    return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
+    name = f"n{size}-lists{lists}-gamma{gamma or 'rule'}"
+    return Case(name, mechanism, lambda epsilon: np.minimum(steps, mechanism.table(epsilon).gamma))
 
 
 class Diffractor(MechanismContract):

@@ -6,7 +6,6 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 
 from corpusveil.mechanisms import Mechanism
@@ -21,11 +20,8 @@ def case(size: int, *, lists: int = 1, gamma: int | None = None) -> Case:
     space = small_space(size, lists=lists, seed=size + 100 * lists)
     mechanism = RingGeometric(space, gamma=gamma)
     steps = ring_distances(space)
-
-    def distances(epsilon: float) -> npt.NDArray[np.float64]:
-        return np.minimum(steps, mechanism.table(epsilon).gamma)
-
-    return Case(f"n{size}-lists{lists}-gamma{gamma or 'rule'}", mechanism, distances)
+    name = f"n{size}-lists{lists}-gamma{gamma or 'rule'}"
+    return Case(name, mechanism, lambda epsilon: np.minimum(steps, mechanism.table(epsilon).gamma))
 
 
 CASES = [case(2), case(8, gamma=4), case(60, lists=3), case(3), case(60, gamma=30), case(37, lists=2, gamma=2)]

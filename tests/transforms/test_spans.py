@@ -114,10 +114,6 @@ def test_masks_and_contacts_under_other_policies() -> None:
     assert written(["wa bob at wb"], of_numpy)[0].split()[1] == "[contact]"
 
 
-def tags_of_nothing(self: Kernel, key: bytes, column: str, identities: Any, data: Any, documents: Any) -> Any:
-    return np.zeros((documents.size - 1, 2), np.uint64)
-
-
 NEIGHBORS = [
     ("wa Bob wb +49 170 1 wc", "wa Müller wb +1 (2) 3 wc"),
     ("Bob Smith wd we", "eve wd we"),
@@ -128,7 +124,7 @@ NEIGHBORS = [
 @pytest.mark.parametrize(("treatment", "per"), [("mask", "token"), ("mask", "document"), ("resample", "document")])
 def test_what_a_span_says_changes_no_byte(treatment: str, per: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the noise held still, which would be new for another text, as it has to be."""
-    monkeypatch.setattr(Kernel, "noise_tags", tags_of_nothing)
+    monkeypatch.setattr(Kernel, "noise_tags", lambda *given: np.zeros((given[-1].size - 1, 2), np.uint64))
     release = release_of({"other": treatment}, budget=cv.Budget(9.0, per=per))
     for pair in NEIGHBORS:
         first, second = (written([text], release) for text in pair)
