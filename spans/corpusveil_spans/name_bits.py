@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corpusveil.compiled import called, compiled
 from corpusveil.text import classes
 from corpusveil.text.characters import LETTER, UPPER
-from corpusveil.text.utf8 import decode, kind_of, lower_into
+from corpusveil.text.tokenizer_loop import TokenArrays
+from corpusveil.text.utf8 import Characters, decode, kind_of, lower_into
 from corpusveil.text.word_table import find
 from corpusveil_spans.cues import ADDRESS, AND, CLOSING, FAMILY, GIVEN, LABEL, LEADS, NEVER, OTHER, PLAIN, TITLE
 
 _WORD = classes.WORD
+
+
+class Listed(NamedTuple):
+    """The bits, uint32, of words in three tables: the vocabulary, the lists of names, and the cues."""
+
+    known: Any
+    words: Any
+    listed: Any
+    lists: Any
+    cue_bits: Any
+    cues: Any
 
 
 @called
@@ -52,58 +64,56 @@ def stem(data: Any, start: int, end: int) -> Any:
 
 @called
 def _unknown_bits(
-    data: Any, start: int, end: int, case: int, kinds: Any, lower: Any, known: Any, words: Any, listed: Any, lists: Any,
-    scratch: Any,
-) -> Any:  # fmt: skip
+    data: Any, start: int, end: int, case: int, characters: Characters, tables: Listed, scratch: Any
+) -> Any:
     """Return the bits of a word that is not in the vocabulary, or of the one before its apostrophe."""
     text: Any = data
     first: Any = start
     last: Any = end
     if case == 1 or data[start] >= 0x80:
-        text, first, last = scratch, np.int64(0), lower_into(data, start, end, scratch, np.int64(0), lower, kinds)
-    place = find(text, first, last, *lists)
+        text, first, last = scratch, np.int64(0), lower_into(
+            data, start, end, scratch, np.int64(0), characters.lower, characters.kinds
+        )  # fmt: skip
+    place = find(text, first, last, *tables.lists)
     whole = stem(text, first, last)
     if place < 0 and whole < last:
-        word = find(text, first, whole, *words)
+        word = find(text, first, whole, *tables.words)
         if word >= 0:
-            return known[word]
-        place = find(text, first, whole, *lists)
-    return listed[place] if place >= 0 else np.uint32(0)
+            return tables.known[word]
+        place = find(text, first, whole, *tables.lists)
+    return tables.listed[place] if place >= 0 else np.uint32(0)
 
 
 @compiled
 def look_up(
-    data: Any, starts: Any, ends: Any, token_classes: Any, ids: Any, token_offsets: Any, kinds: Any, lower: Any,
-    known: Any, words: Any, listed: Any, lists: Any, cue_bits: Any, cues: Any, scratch: Any, bits: Any, cases: Any,
-    picked: Any,
-) -> Any:  # fmt: skip
+    tokens: TokenArrays, characters: Characters, tables: Listed, scratch: Any, bits: Any, cases: Any, picked: Any
+) -> Any:
     """Write the bits and the case of each word, 0 for other tokens, and where a name can begin; return how many.
 
     A word in small letters that is not in the vocabulary has its bits only if it is a cue, or right after one.
     """
+    data, starts, ends = tokens.data, tokens.starts, tokens.ends
     n, stop, document = np.int64(0), np.int64(0), np.int64(0)
     before = np.uint32(0)  # the bits of the last word of this document
     for t in range(starts.size):
         bit, case = np.uint32(0), 0
         while t >= stop:
             document += 1
-            stop, before = token_offsets[document], np.uint32(0)
-        if token_classes[t] == _WORD:
-            start, word = np.int64(starts[t]), np.int64(ids[t])
+            stop, before = tokens.offsets[document], np.uint32(0)
+        if tokens.classes[t] == _WORD:
+            start, word = np.int64(starts[t]), np.int64(tokens.ids[t])
             byte = data[start]
             if 0x41 <= byte <= 0x5A and word >= 0 and start + 1 < ends[t] and 0x61 <= data[start + 1] <= 0x7A:
                 case = 2  # as nearly every capitalized word
             elif byte < 0x61 or byte > 0x7A:
-                case = _case(data, start, np.int64(ends[t]), kinds)
+                case = _case(data, start, np.int64(ends[t]), characters.kinds)
             if word >= 0:
-                bit = known[word]
+                bit = tables.known[word]
             elif case or before & LEADS:
-                bit = _unknown_bits(
-                    data, start, np.int64(ends[t]), case, kinds, lower, known, words, listed, lists, scratch
-                )
+                bit = _unknown_bits(data, start, np.int64(ends[t]), case, characters, tables, scratch)
             else:
-                place = find(data, start, np.int64(ends[t]), *cues)
-                bit = cue_bits[place] if place >= 0 else bit
+                place = find(data, start, np.int64(ends[t]), *tables.cues)
+                bit = tables.cue_bits[place] if place >= 0 else bit
             is_initial = case == 1 and ends[t] - start == 1 and t + 1 < stop and data[ends[t]] == 0x2E
             if is_initial and before & (CLOSING | LABEL):
                 bit = np.uint32(0)  # the initial of a signature, such as A. or I.
@@ -120,7 +130,7 @@ def look_up(
 
 @compiled
 def add_bits(words: Any, offsets: Any, listed: Any, lists: Any, bits: Any) -> None:
-    """Add those of the lists to the bits of a vocabulary; *Michael's* has those of *Michael*."""
+    """Add the bits of listed words to the bits of a vocabulary; *Michael's* has the bits of *Michael*."""
     for word in range(offsets.size - 1):
         place = find(words, offsets[word], offsets[word + 1], *lists)
         if place < 0:

@@ -32,10 +32,10 @@ from corpusveil.spaces import Space
 from corpusveil.text.languages import STOP_WORDS
 from corpusveil.text.spans import Declared, Spans
 from corpusveil.text.tokens import Tokens
-from corpusveil.text.utf8 import KINDS, LOWER
+from corpusveil.text.utf8 import CHARACTERS
 from corpusveil.text.word_table import WordTable
 from corpusveil_spans.cues import CUES, GREETING, KNOWN, NEVER, RARELY
-from corpusveil_spans.name_bits import add_bits, look_up
+from corpusveil_spans.name_bits import Listed, add_bits, look_up
 from corpusveil_spans.name_loops import again, runs
 
 RARE = 30.0
@@ -90,10 +90,8 @@ class Names:
         bits, cases, picked = np.empty(size, np.uint32), np.empty(size, np.uint8), np.empty(size + 1, np.int32)
         scratch = np.empty(2 * int((tokens.ends - tokens.starts).max(initial=0)) + 16, np.uint8)
         (lists, listed), (cues, cue_bits) = _tables()
-        n = look_up(
-            *texts, tokens.ids, tokens.offsets, KINDS, LOWER, self.bits, self.table.arrays, listed, lists.arrays,
-            cue_bits, cues.arrays, scratch, bits, cases, picked,
-        )  # fmt: skip
+        tables = Listed(self.bits, self.table.arrays, listed, lists.arrays, cue_bits, cues.arrays)
+        n = look_up(tokens.arrays, CHARACTERS, tables, scratch, bits, cases, picked)
         firsts, lasts = np.empty(n, np.int64), np.empty(n, np.int64)
         more, parts, picked = np.empty(size, np.int64), np.empty(_REMEMBERED, np.int64), picked[:n]
         n = runs(*texts, bits, cases, tokens.offsets, picked, firsts, lasts)

@@ -32,7 +32,8 @@ from corpusveil.text.sentences import sentence_ends
 from corpusveil_evaluate.readers.content_words import content_weights
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
 from corpusveil_evaluate.readers.ngrams.denoise import CUT, LEAST, MEMORY, THOROUGH, Denoiser, Reader, Search, reader_of
-from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice import Runs, search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import Channel
 from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.readers.ngrams.word_risk import Prior, prior_of, smoothed, word_risk
@@ -187,9 +188,9 @@ class ContextAttacker:
             filled = int(rows.max()) + 1  # further rows have not been asked for
             words, emissions = candidates.words[:filled], candidates.emissions[:filled]
             search_runs(
-                out[at], rows, np.append(runs, at.size), documents, words, emissions * self._likelier[words],
-                reader.unknown, 0.0, LEAST, ALL, reader.shares, MEMORY, reader.said, self.model.arrays, reader.room,
-                guesses, self._weights, content,
+                out[at], rows, Runs(np.append(runs, at.size), documents),
+                Channel(words, emissions * self._likelier[words], reader.unknown, 0.0), LEAST, ALL, reader.shares,
+                MEMORY, reader.said, self.model.arrays, reader.room, guesses, self._weights, content,
             )  # fmt: skip
         out[at] = guesses
         weighed[at] = np.where(content < 0, candidates.guesses(rows, self._weights), content)

@@ -32,7 +32,8 @@ from corpusveil_evaluate.readers.content_words import content_weights
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates
 from corpusveil_evaluate.readers.ngrams.context_risk import TextReader, TextShares
 from corpusveil_evaluate.readers.ngrams.denoise import CUT, MEMORY, Reader
-from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice import Runs, search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import Channel
 from corpusveil_evaluate.readers.ngrams.lattice_room import room
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
@@ -201,8 +202,9 @@ def places_seen(
     some, unused, texts = room(law.count, WIDTH, size), np.empty(released.size, np.int32), []
     for first, last in itertools.pairwise(seen.documents.tolist()):
         search_runs(
-            released, rows, seen.offsets, np.array([first, last]), law.words, law.emissions, reader.unknown, reader.rho,
-            FAINT, ALL, reader.shares, MEMORY, reader.said, model.arrays, some, unused, ALL, unused,
+            released, rows, Runs(seen.offsets, np.array([first, last])),
+            Channel(law.words, law.emissions, reader.unknown, reader.rho), FAINT, ALL, reader.shares, MEMORY,
+            reader.said, model.arrays, some, unused, ALL, unused,
         )  # fmt: skip
         text, begin = [], seen.offsets[first]
         for at in range(begin, seen.offsets[last]):

@@ -12,7 +12,8 @@ import corpusveil as cv
 from corpusveil.spaces import Space
 from corpusveil_evaluate.readers.ngrams.channel import ALL, RARE, Candidates, changes_of, public_shares, spoken_of
 from corpusveil_evaluate.readers.ngrams.fixed import ONE
-from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice import Runs, search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import Channel
 from corpusveil_evaluate.readers.ngrams.lattice_room import room
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.statistics.perplexity import KneserNey
@@ -78,8 +79,9 @@ def searched(
     out, weights = np.empty_like(given), options.get("weights", ALL)
     weighed = np.empty_like(given)
     search_runs(
-        given, rows, np.array(options.get("offsets", [0, given.size])), np.array(options.get("documents", [0, 1])),
-        found.words, found.emissions, shares, rho, 0.0, changes,
+        given, rows,
+        Runs(np.array(options.get("offsets", [0, given.size])), np.array(options.get("documents", [0, 1]))),
+        Channel(found.words, found.emissions, shares, rho), 0.0, changes,
         shares, options.get("memory", 0.0), spoken_of(space, model, shares), model.arrays,
         room(count, count + 1 + (changes.size > 0), count), out, weights, weighed,
     )  # fmt: skip

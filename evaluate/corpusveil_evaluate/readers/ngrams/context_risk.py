@@ -41,7 +41,8 @@ from corpusveil_evaluate.readers.ngrams.denoise import (
     places_of,
     reader_of,
 )
-from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice import Runs, search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import Channel
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 from corpusveil_evaluate.readers.ngrams.word_risk import TRIGRAMS
 
@@ -175,9 +176,9 @@ class TextReader:
         with reader.lock:
             rows = law.candidate_rows(epsilon, released)
             search_runs(
-                released, rows, self._offsets, self._documents, law.words, law.emissions, reader.unknown, reader.rho,
-                LEAST, ALL, reader.shares, MEMORY, reader.said, self._model.arrays, reader.room, guesses[0],
-                self._weights, guesses[2],
+                released, rows, Runs(self._offsets, self._documents),
+                Channel(law.words, law.emissions, reader.unknown, reader.rho), LEAST, ALL, reader.shares, MEMORY,
+                reader.said, self._model.arrays, reader.room, guesses[0], self._weights, guesses[2],
             )  # fmt: skip
         guesses[1], guesses[3] = law.guesses(rows, np.ones(size)), law.guesses(rows, self._weights)
         guesses[2] = np.where(guesses[2] < 0, guesses[3], guesses[2])

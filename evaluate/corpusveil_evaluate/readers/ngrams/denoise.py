@@ -42,7 +42,8 @@ from corpusveil.text.text_writer import (
 from corpusveil.text.tokens import Tokens, string_buffers
 from corpusveil.text.utf8 import CHARACTERS
 from corpusveil_evaluate.readers.ngrams.channel import ALL, Candidates, changes_of, public_shares, spoken_of
-from corpusveil_evaluate.readers.ngrams.lattice import search_runs
+from corpusveil_evaluate.readers.ngrams.lattice import Runs, search_runs
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import Channel
 from corpusveil_evaluate.readers.ngrams.lattice_room import LONGEST, Room, Spoken, room
 from corpusveil_evaluate.readers.ngrams.model import LanguageModel
 
@@ -286,9 +287,9 @@ class Denoiser:
         documents = np.searchsorted(np.append(index, len(tokens))[starts], tokens.offsets)
         originals = np.empty(index.size, np.int32)
         search_runs(
-            out[index], rows[index], starts, documents, law.words, law.emissions, reader.unknown, rho, LEAST,
-            reader.changes, reader.shares, MEMORY, reader.said, self.model.arrays,
-            reader.room, originals, ALL, originals,
+            out[index], rows[index], Runs(starts, documents), Channel(law.words, law.emissions, reader.unknown, rho),
+            LEAST, reader.changes, reader.shares, MEMORY, reader.said, self.model.arrays, reader.room, originals, ALL,
+            originals,
         )  # fmt: skip
         out[index] = originals
 

@@ -22,13 +22,13 @@ by tables (``language/fixed.py``): the same result on every machine. Ties go to 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from corpusveil.compiled import called, compiled
 from corpusveil_evaluate.readers.ngrams.fixed import linear
-from corpusveil_evaluate.readers.ngrams.lattice_bigrams import FAINT, bigrams, candidates, choose
+from corpusveil_evaluate.readers.ngrams.lattice_bigrams import FAINT, Channel, bigrams, candidates, choose
 from corpusveil_evaluate.readers.ngrams.lookup import (
     BY_LAST,
     begin_of,
@@ -203,18 +203,21 @@ def _support(places: int, public: Any, memory: float, w: Any) -> None:
                 w.expected[w.originals[t, k]] = 0.0
 
 
+class Runs(NamedTuple):
+    """``offsets`` int64 [R + 1]: where runs of at most ``LONGEST`` words begin; ``documents`` [D + 1]: at which run."""
+
+    offsets: Any
+    documents: Any
+
+
 @compiled
 def search_runs(
-    released: Any, rows: Any, offsets: Any, documents: Any, words: Any, emissions: Any, unknown: Any, rho: float,
-    least: float, changes: Any, public: Any, memory: float, said: Any, arrays: Any, w: Any, out: Any,
-    weights: Any, weighed: Any,
+    released: Any, rows: Any, parts: Runs, channel: Channel, least: float, changes: Any, public: Any, memory: float,
+    said: Any, arrays: Any, w: Any, out: Any, weights: Any, weighed: Any,
 ) -> None:  # fmt: skip
     """Write what runs of released words most likely came from, int32 [n].
 
-    ``offsets`` int64 [R + 1] says where runs begin and end; each has at most ``LONGEST`` words. ``documents`` int64
-    [D + 1] says at which run each document begins and ends. ``rows`` int64 [n] says which row of ``words`` int32 [., K]
-    (-1: no more) and ``emissions`` float64 [., K], the law, belongs to each word; -1: the word stands as it is.
-    ``unknown`` float64 [V] is the law of a word drawn for one outside the vocabulary, and ``rho`` how often that is. A
+    ``rows`` int64 [n] says which row of the ``channel`` belongs to each word; -1: the word was not replaced. A
     candidate whose share in the first pass is below ``least`` of the best does not remain.
 
     ``changes`` float64 [V], from 0 to 1, weighs down every word but the released one that it belongs to; empty: nothing
@@ -231,14 +234,14 @@ def search_runs(
 
     The body of the loop is no function of its own: that would be compiled twice, which takes a second.
     """
-    held = changes.size > 0
+    held, offsets, documents = changes.size > 0, parts.offsets, parts.documents
     for document in range(documents.size - 1):
         run = documents[document]
         while run < documents[document + 1]:
             begin = offsets[run]
             while run < documents[document + 1] and offsets[run + 1] - begin <= len(w.shares):
                 first, size = offsets[run], offsets[run + 1] - offsets[run]
-                candidates(released[first:], rows[first:], size, words, emissions, unknown, rho, said, w)
+                candidates(released[first:], rows[first:], size, channel, said, w)
                 bigrams(size, said.rough, arrays.regions, arrays.slots, w)
                 choose(size, least, held, w)
                 _trigrams(size, said, arrays, w)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,11 +13,22 @@ FAINT = 1e-2
 """Share of the best below which a candidate's bigrams are not looked up: what follows seldom makes up for it."""
 
 
+class Channel(NamedTuple):
+    """The law: row r of ``words`` int32 [., K] (-1: no more) has ``emissions`` float64 [., K].
+
+    ``unknown`` float64 [V] is the law of a word drawn for one outside the vocabulary, ``rho`` how often that is.
+    """
+
+    words: Any
+    emissions: Any
+    unknown: Any
+    rho: float
+
+
 @called
-def candidates(
-    released: Any, rows: Any, size: int, words: Any, emissions: Any, unknown: Any, rho: float, said: Any, w: Any
-) -> None:
+def candidates(released: Any, rows: Any, size: int, channel: Channel, said: Any, w: Any) -> None:
     """Fill in the candidates of each place, 1 to ``size``."""
+    words, rho = channel.words, channel.rho
     for t in range(1, size + 1):
         row = rows[t - 1]
         n = 0
@@ -33,7 +44,7 @@ def candidates(
                 if word == released[t - 1]:
                     w.own[t] = n
                 w.words[t, n] = word
-                w.emitted[t, n] = (1.0 - rho) * emissions[row, n] * said.inner[word]
+                w.emitted[t, n] = (1.0 - rho) * channel.emissions[row, n] * said.inner[word]
                 n += 1
         for c in range(n):
             word = w.words[t, c]
@@ -47,7 +58,7 @@ def candidates(
             w.words[t, n] = -1
             w.firsts[t, n] = -1
             w.lasts[t, n] = -1
-            w.emitted[t, n] = rho * unknown[released[t - 1]]
+            w.emitted[t, n] = rho * channel.unknown[released[t - 1]]
             w.alone[t, n] = 1.0
             w.start[t, n] = 1.0
             w.left[t, n] = -1.0
