@@ -175,24 +175,22 @@ CODED, OBJECTS = pa.DictionaryArray.from_arrays([0, 1], VIEWS), functools.partia
 
 
 @pytest.mark.parametrize(
-    ("report", "column", "role", "said"),
+    ("report", "column", "use", "said"),
     [
         ("pandas-dev/pandas#57349", pd.Series(np.array(["12000-01-01", "-005-01-01"], "M8[s]")), "keep", ""),
         ("apache/arrow#41896", OBJECTS([dt.date(2020, 1, 1), pd.Timestamp(2020, 1, 1, 5)]), "keep", "several types"),
         ("apache/arrow#4440", OBJECTS([2**70, 1]), "keep", "c: a kept column"),
-        *(("pola-rs/polars#21661", WIDE, role, "Int128") for role in ("keep", "ids", "text", "unit")),
+        *(("pola-rs/polars#21661", WIDE, use, "Int128") for use in ("keep", "ids", "text", "unit")),
         *(("narwhals-dev/narwhals#3450", column, "unit", "") for column in (VIEWS, CODED)),
         ("adriangb/pgpq#103", OBJECTS(["\ud800" + SECRET, "a"]), "unit", "the unit c has half a surrogate pair"),
         ("apache/arrow#34239", pa.array([b"\xff", b"a"]).view(pa.string()), "ids", "not valid UTF-8"),
     ],
 )  # fmt: skip
-def test_a_column_is_used_or_named(
-    space: Space, tmp_path: Path, report: str, column: Any, role: str, said: str
-) -> None:
+def test_a_column_is_used_or_named(space: Space, tmp_path: Path, report: str, column: Any, use: str, said: str) -> None:
     kinds: dict[Any, Callable[[Any], Any]] = {pd.Series: pd.DataFrame, pl.Series: pl.DataFrame}
     frame = kinds.get(type(column), pa.table)({"text": [WORDS[1], WORDS[2]], "id": [1, 2], "c": column})
-    ledger = cv.Ledger(str(tmp_path)) if role == "unit" else None
-    options: dict[str, Any] = {"ids": "id", "ledger": ledger, role: "c"}
+    ledger = cv.Ledger(str(tmp_path)) if use == "unit" else None
+    options: dict[str, Any] = {"ids": "id", "ledger": ledger, use: "c"}
     if said:
         assert said in said_by(lambda: cv.privatize(frame, release_of(space), **options)), report
     else:
