@@ -63,7 +63,7 @@ class Shown(abc.ABC):
 
     @abc.abstractmethod
     def card(self) -> Card:
-        """Return the card."""
+        """Return the description that ``print`` shows."""
 
     def __repr__(self) -> str:
         return self.card().text()

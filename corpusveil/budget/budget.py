@@ -85,6 +85,7 @@ class Budget:
 
     @property
     def share(self) -> str:
+        """The epsilon of a word of a document, in letters, such as ``10 / m``."""
         return f"{written(self.epsilon)} / {'m' if self.allocation == 'uniform' else 'n'}"
 
     @property
@@ -93,4 +94,5 @@ class Budget:
         return {"uniform": "m replaced words", "word-share": "n words, replaced or not"}[self.allocation]
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
         return dataclasses.asdict(self)

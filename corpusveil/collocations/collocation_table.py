@@ -149,6 +149,7 @@ class Collocations:
 
     @property
     def bits(self) -> int:
+        """The bits of a word's id in the key of an n-gram."""
         return KEY_BITS // self.max_n
 
     @property

@@ -79,8 +79,8 @@ class CountOptions:
     ``hyphens``: ``split`` reads *long-term* as two words, ``join`` as one. ``language``: that of the corpus, by code or
     English name. Raises UserError for values out of range.
 
-    >>> cv.CountOptions(max_n=2, text="review").min_count
-    5
+    >>> cv.count_corpus(["public.txt"], "bigrams", cv.Local(), cv.CountOptions(max_n=2))["options"]["max_n"]
+    2
     """
 
     max_n: int = 3

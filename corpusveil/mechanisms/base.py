@@ -46,6 +46,7 @@ class Guarantee(Shown):
     per: str = "token"
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name."""
         return dataclasses.asdict(self)
 
     def card(self) -> Card:
@@ -106,9 +107,9 @@ class Mechanism(abc.ABC):
     def privatize(self, ids: Int32, epsilon: float | Float64, draws: Draws) -> Int32:
         """Replace words; int32 [T] -> int32 [T].
 
-        ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` are
-        those of the same T tokens. Raises UserError for an epsilon that is not a finite number above 0, for an id that
-        is not a word, and unless there are T ``draws``.
+        ``epsilon`` is one number, taken exactly, or float64 [T], each rounded down to the grid 2^(j/8). ``draws`` has
+        the random bits of these T tokens. Raises UserError for an epsilon that is not a finite number above 0, for an
+        id that is not a word, and unless there are T ``draws``.
         """
 
     @abc.abstractmethod

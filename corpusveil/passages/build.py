@@ -274,8 +274,8 @@ def build_store(
     that; it is recorded with ``attribution``. ``inputs`` are files, folders or globs with a column ``text``. A passage
     has the fewest to the most ``words``; with None, each text is one. ``salt``: 32 hexadecimal digits, drawn and
     recorded if not given. ``excluded``: words that no passage may have, by default those that the space's package left
-    out. ``refuse``: recognizers whose spans no passage may have. ``suspect=False`` admits words that may tell of
-    somebody, for texts about nobody. ``encoder``: a name among ``corpusveil.encoders``, if not the built-in one. A
+    out. ``refuse``: recognizers whose spans no passage may have. ``suspect=False`` admits words that may name a
+    person; use it for texts about nobody. ``encoder``: a name among ``corpusveil.encoders``, if not the built-in one. A
     repeated call resumes, and does nothing when all is done.
 
     Raises UserError for wrong arguments or input, and if fewer than two passages are fit; WorkError if another run is

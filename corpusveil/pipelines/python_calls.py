@@ -188,9 +188,8 @@ def privatize_corpus(
 
     The column ``text`` becomes private. Documents are identified by the column ``id``; without it by the name
     ``corpus`` (default: its folder), the path below ``root`` (default: the lowest common folder) and the row number.
-    Other columns are written only if ``keep`` names them, unchanged; ``"all"`` keeps every other column. ``ledger`` and
-    ``unit`` are those of ``cv.privatize``; all other arguments are options of *corpusveil privatize*
-    (docs/settings.md).
+    Other columns are written only if ``keep`` names them, unchanged and in the clear. ``ledger`` and ``unit`` are those
+    of ``cv.privatize``; all other arguments are options of *corpusveil privatize* (docs/settings.md).
 
     Raises UserError if input or arguments are wrong, a cap refuses the release, or the output has another release;
     WorkError if the engine fails, or another run uses the same records.

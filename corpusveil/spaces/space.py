@@ -98,9 +98,11 @@ class Space:
         return f"Space({size}, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
     def id(self, word: str) -> int:
+        """Return the id of a word. Raises UserError if the space does not have it."""
         return self.vocabulary.id(word)
 
     def word(self, id: int) -> str:
+        """Return the word of an id."""
         return self.vocabulary.word(id)
 
     @property
@@ -132,6 +134,7 @@ class Space:
 
     @property
     def dimensions(self) -> int:
+        """The length of a word's vector."""
         return int(self.vectors.shape[1])
 
     @functools.cached_property

@@ -119,7 +119,7 @@ class TextPolicy:
     def as_dict(self) -> dict[str, str]:
         """Return the fields by name, for a digest or a manifest.
 
-        All but the first are left out at their defaults, so that a further field changes no release without it.
+        Later fields are left out at their defaults, so a new field changes no existing release.
         """
         given = dataclasses.asdict(self)
         return {name: value for name, value in given.items() if name in _FIRST or value != getattr(DEFAULT, name)}

@@ -24,6 +24,7 @@ REVIEWS = """id,text,stars
 3,Please refund my payment.,1
 """
 NAMES = [name for names in tasks().values() for name in names]
+NAMES += sorted({*cv.__all__} - {*NAMES, "__version__"})  # mechanisms of other packages
 
 
 @pytest.fixture(scope="module")

@@ -51,7 +51,7 @@ _CUTS = 2.0 ** -np.arange(1, 17)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class HeldOutAudit(Shown):
-    """How many ``guesses`` of ``pairs`` were ``right``, the epsilon that this shows, and the ``stated`` one.
+    """Of ``guesses`` about ``pairs``, ``right`` were right. That shows epsilon ``shown``; the release has ``stated``.
 
     ``most`` is what this number of pairs can show at this ``level``. ``cv.audit_held_out`` makes it.
 
@@ -71,6 +71,7 @@ class HeldOutAudit(Shown):
 
     @property
     def refuted(self) -> bool:
+        """Whether more was shown than is stated."""
         return self.shown > self.stated
 
     def card(self) -> Card:
@@ -97,6 +98,7 @@ class LawFit(Shown):
 
     @property
     def refuted(self) -> bool:
+        """Whether the texts do not fit the law, at this level."""
         return self.p < self.level
 
     def card(self) -> Card:
@@ -128,7 +130,7 @@ def hold_out(texts: Any, release: Release | PassageRelease, seed: int | None = N
 def audit_held_out(
     release: Release | PassageRelease, released: Any, held_out: Any, private: Any, *, level: float = LEVEL
 ) -> HeldOutAudit:
-    """Return whether a release says more of texts that were released than of those that a fair coin held out.
+    """Return whether private texts say more about released texts than about those that a fair coin held out.
 
     The three are lists or columns [m]: what ``hold_out`` returned, and the private texts of the released ones. The
     ``release`` states the guarantee; its key is not used. Raises UserError for other lengths, and without a guarantee.

@@ -92,6 +92,7 @@ class Audit(Shown):
 
     @property
     def refuted(self) -> bool:
+        """Whether the guarantee, or the claim, is false."""
         return bool(self.reasons)
 
     def as_dict(self) -> dict[str, Any]:

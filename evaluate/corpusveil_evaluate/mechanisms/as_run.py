@@ -51,7 +51,11 @@ def _first(space: Space) -> Space:
 @register
 @dataclass(frozen=True, slots=True)
 class SanTextAsRun(SanText):
-    """SanText on the first three coordinates."""
+    """SanText on the first three coordinates, which are those of its distance.
+
+    >>> cv.SanTextAsRun(space).guarantee(1.0).metric
+    'the Euclidean distance of the first 3 coordinates of vectors'
+    """
 
     name: ClassVar[str] = "santext-as-run"
     paper: ClassVar[str] = f"SanText {_PAPER}"
@@ -74,7 +78,11 @@ class SanTextAsRun(SanText):
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyCmpAsRun(VickreyCmp):
-    """The second or the third of the words nearest to the noisy vector."""
+    """The second or the third of the words nearest to the noisy vector.
+
+    >>> cv.VickreyCmpAsRun(space).guarantee(1.0).holds
+    True
+    """
 
     name: ClassVar[str] = "vickrey-cmp-as-run"
     paper: ClassVar[str] = f"Vickrey {_PAPER}"
@@ -96,7 +104,11 @@ class VickreyCmpAsRun(VickreyCmp):
 @register
 @dataclass(frozen=True, slots=True)
 class TruncatedGumbelAsRun(TruncatedGumbel):
-    """Defined at every epsilon but those just below its floor, where b is negative."""
+    """Truncated Gumbel as a study ran it: refused only just below its floor of epsilon, where b is negative.
+
+    >>> cv.TruncatedGumbelAsRun(space).guarantee(1.0).holds
+    False
+    """
 
     name: ClassVar[str] = "truncated-gumbel-as-run"
     paper: ClassVar[str] = f"Truncated Gumbel {_PAPER}"
@@ -138,7 +150,12 @@ def _at_most(n: int) -> Float64:
 @register
 @dataclass(frozen=True, slots=True)
 class SynTfAsRun(CusTextPerWord):
-    """One of ``K`` near words, the word among them, all equally likely."""
+    """One of ``K`` near words, the word among them, all equally likely, at any epsilon.
+
+    >>> mechanism = cv.SynTfAsRun(space, K=5)
+    >>> mechanism.retention(1.0) == mechanism.retention(10.0)
+    True
+    """
 
     name: ClassVar[str] = "syntf-as-run"
     paper: ClassVar[str] = f"SynTF {_PAPER}"

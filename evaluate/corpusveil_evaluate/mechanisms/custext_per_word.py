@@ -21,7 +21,11 @@ from corpusveil_evaluate.mechanisms.refuted import Refuted
 @register
 @dataclass(frozen=True, slots=True)
 class CusTextPerWord(Refuted, OnSets):
-    """The exponential mechanism on each word's own ``K`` nearest words, as published."""
+    """The exponential mechanism on each word's own ``K`` nearest words, as published. It guarantees nothing.
+
+    >>> cv.CusTextPerWord(space, K=5).guarantee(1.0).notes[0]
+    'The published claim is false. Each word has its own set of possible outputs, ...'
+    """
 
     name: ClassVar[str] = "custext-per-word"
     paper: ClassVar[str] = "CusText (Chen, Mo, Wang, Chen, Nie, Wang, Cui 2023)"

@@ -180,7 +180,11 @@ def solution_of(space: Space, epsilon: float) -> Solution:
 @register
 @dataclass(frozen=True, slots=True)
 class TightExponential(OnDistances):
-    """The exponential with solved weights, or the calibrated one; distance is Euclidean, on the vectors as given."""
+    """The exponential with solved weights, or the calibrated one; distance is Euclidean, on the vectors as given.
+
+    >>> cv.TightExponential(space).guarantee(1.0).claim
+    'exactly epsilon times the Euclidean distance'
+    """
 
     name: ClassVar[str] = "tight-exponential"
     paper: ClassVar[str] = "ours; after ElSalamouny, Chatzikokolakis, Palamidessi 2014"

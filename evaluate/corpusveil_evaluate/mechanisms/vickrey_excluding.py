@@ -50,7 +50,11 @@ class Excluding(Refuted, TwoNearest):
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyCmpExcluding(Excluding, VickreyCmp):
-    """As published: the input word is not among the candidates."""
+    """As published: the input word is not among the candidates. It guarantees nothing.
+
+    >>> cv.VickreyCmpExcluding(space).guarantee(1.0).metric
+    'none: an output word was certainly not the input'
+    """
 
     name: ClassVar[str] = "vickrey-cmp-excluding"
     summary: ClassVar[str] = f"cmp noise; {SUMMARY}, never the input, as published"
@@ -59,7 +63,11 @@ class VickreyCmpExcluding(Excluding, VickreyCmp):
 @register
 @dataclass(frozen=True, slots=True)
 class VickreyMahalanobisExcluding(Excluding, VickreyMahalanobis):
-    """As published: the input word is not among the candidates."""
+    """As published: the input word is not among the candidates. It guarantees nothing.
+
+    >>> cv.VickreyMahalanobisExcluding(space).guarantee(1.0).plain_ldp is None
+    True
+    """
 
     name: ClassVar[str] = "vickrey-mahalanobis-excluding"
     summary: ClassVar[str] = f"mahalanobis noise; {SUMMARY}, never the input, as published"

@@ -128,10 +128,10 @@ def reader_ladder(
 
     Without a ``model`` of public text, or ``texts`` that it has not counted, the rungs that need them say so.
     ``policy`` says what readers see of stop words, and ``content`` float64 [V] how much each word counts,
-    ``content_weights`` by default. ``dial`` adds readers with bits of doubt, in twice the time. A pair of words is k
-    places apart on the first list, or a word and its k-th nearest; if pairs differ, the figure is the mean over
-    ``PAIRS`` words, chosen evenly by frequency. Raises UserError for an epsilon that is not above 0, and if hardly any
-    word of the texts is in the space.
+    ``content_weights`` by default. ``dial`` adds readers with bits of doubt about other words, in twice the time.
+    A pair of words is k places apart on the first list, or a word and its k-th nearest; if pairs differ, the figure is
+    the mean over ``PAIRS`` words, chosen evenly by frequency. Raises UserError for an epsilon that is not above 0, and
+    if hardly any word of the texts is in the space.
 
     >>> print(cv.reader_ladder(cv.RingGeometric(space), epsilon=1.0, dial=False))
     Readers of ring-geometric, epsilon 1 a word...
