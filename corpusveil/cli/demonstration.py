@@ -53,12 +53,12 @@ def demonstrate(output: str) -> None:
     before = _texts(inputs)
     shown = [*before][:: max(1, len(before) // SHOWN)][:SHOWN]
 
-    print(f"{len(rows)} short texts, film reviews and news, take the place of private ones: {folder / 'input'}")
-    print("\nA passage for a passage: each text becomes a public one near it, at 10 nats a text (passages.toml)")
+    print(f"{len(rows)} public film reviews and news items serve as private texts: {folder / 'input'}")
+    print("\nPassages: each text becomes a public passage near it, at 10 nats a text (passages.toml)")
     passages = _released(folder, "passages")
     _print_beside([before, passages], shown[1 : TOLD + 1])
     print(NO_AUTHOR)
-    print("\nWords for words: each word is drawn near the original (words.toml)")
+    print("\nWords: each word becomes a word near it, at risk 0.5 (words.toml)")
     words = _released(folder, "words")
     _print_beside([before, words], shown[1 : TOLD + 1])
     risk = risk_of(read_manifest(str(folder / "words")))
@@ -72,8 +72,8 @@ def demonstrate(output: str) -> None:
     own = _texts(_shards(folder / "passages-own-store"))
     _print_beside([before, own], shown[1 : TOLD + 1])
     page = folder / "index.html"
-    heads = ("Before", "A passage for a passage", "Words, drawn", "A passage of an encyclopedia")
-    notes = [NO_AUTHOR, KIND, *([] if risk is None else [f"Words: {risk.sentence().removeprefix('Risk: ')}."])]
+    heads = ("Before", "Passages", "Words", "Passages of an encyclopedia")
+    notes = [NO_AUTHOR, KIND, *([] if risk is None else [f"{risk.sentence()}."])]
     beside = [[texts[id] for texts in (before, passages, words, own)] for id in shown]
     table = Part(f"{len(shown)} texts, before and after", notes, heads, beside)
     page.write_text(render("What corpusveil does to text", INTRODUCTION, [table, FILES]), encoding="utf-8")

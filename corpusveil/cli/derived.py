@@ -15,12 +15,13 @@ from corpusveil.pipelines.flows import FLOWS, Flow, options_of
 from corpusveil.pipelines.settings import Settings, rules, started
 from corpusveil.pipelines.settings.faults import Caller, cut, validated
 
-_PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable."
+_PARAMETER = "A parameter of the mechanism, such as gamma=18. Repeatable. Default: the mechanism's own."
 MOST_USED = "Most used"
 SHOWING = ("privatize", "preview")
 """The commands that draw words."""
 STARTED = ("space", "mechanism")
 """Sections that a first call need not name: they are those of a new file."""
+GIVEN = {(command, section) for command in SHOWING for section in STARTED}
 _OF_A_FILE = re.compile(r" Default in a file: .*?\.(?= |$)")
 
 
@@ -138,6 +139,8 @@ def _annotation(name: str, setting: Setting, command: str) -> Any:
         more["autocompletion"] = _completion(setting)
     if not setting.is_needed and kind is not bool:
         kind = kind | None
+        if setting.default in (None, []) and "Default" not in help and (command, setting.name) not in GIVEN:
+            help += " Default: none."
     if setting.is_argument:
         return Annotated[kind, typer.Argument(help=help, metavar=metavar)]
     flag = _flag(name, setting)

@@ -7,15 +7,15 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import group
+from corpusveil.cli.options import Grouped, group
 
 COMMAND = ("key", "Make and show secret keys.")
 
 app = group(COMMAND[1])
 
 
-@app.command()
-def new(path: Annotated[str, typer.Argument(help="Path of the new key; no file may exist there.")]) -> None:
+@app.command(cls=Grouped)
+def new(path: Annotated[str, typer.Argument(help="A new file for the key.", metavar="PATH")]) -> None:
     """Write a new key: 32 random bytes, readable by you alone.
 
     Example: corpusveil key new release.key
@@ -30,9 +30,9 @@ def new(path: Annotated[str, typer.Argument(help="Path of the new key; no file m
     )
 
 
-@app.command()
+@app.command(cls=Grouped)
 def show(
-    path: Annotated[str, typer.Argument(help="Path of the key.")],
+    path: Annotated[str, typer.Argument(help="The file of the key.", metavar="PATH")],
     *,
     hex: Annotated[bool, typer.Option("--hex", help="Print the secret itself, as 64 hexadecimal digits.")] = False,
 ) -> None:
@@ -54,7 +54,7 @@ def show(
     print(key.secret.hex())
 
 
-@app.command(name="list")
+@app.command(name="list", cls=Grouped)
 def list_() -> None:
     """List the keys that were made because a run named none, and the output of each.
 

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from corpusveil.cli.options import group
+from corpusveil.cli.options import Grouped, group
 from corpusveil.errors import DiffersError, SettingError
 
-COMMAND = ("ledger", "Show and check what documents have spent.")
+COMMAND = ("ledger", "Show and check what privacy units have spent.")
 
 app = group("Show what privacy units have spent, by release.")
 
 
-@app.command("show")
+@app.command("show", cls=Grouped)
 def show(
     url: Annotated[str, typer.Argument(help="The folder or URL of a ledger or a release.", metavar="URL")],
     unit: Annotated[
@@ -33,11 +33,11 @@ def show(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, with exact numbers.")] = False,
 ) -> None:
-    """Show what each release spent, and the most that any unit has spent in each metric.
+    """Show what each release spent, and the most that any unit has spent, in nats.
 
     With --unit, show the spending of one unit, such as one customer.
 
-    Given the folder of a release, show the name that ledgers have for this release.
+    Given a release's folder, show this release's name in ledgers.
 
     Example: corpusveil ledger show s3://bucket/ledger
 
@@ -61,11 +61,12 @@ def show(
     print(json.dumps(spent.as_dict(), indent=1, ensure_ascii=False) if as_json else spent)
 
 
-@app.command("verify")
+@app.command("verify", cls=Grouped)
 def verify(
     url: Annotated[str, typer.Argument(help="The folder or URL of the ledger.", metavar="URL")],
     records: Annotated[
-        list[str] | None, typer.Option(help="The private records of a release, to compare with the ledger. Repeatable.")
+        list[str] | None,
+        typer.Option(help="A release's private records, to compare. Repeatable. Default: none.", metavar="URL"),
     ] = None,
 ) -> None:
     """Check that entries match their names, and that they cover everything that the records of releases list.

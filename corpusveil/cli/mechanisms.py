@@ -16,13 +16,15 @@ How to choose:
   ring-geometric   the default choice: an exact bound, a computed risk, and the speed of the files
   santext, tem     if the distances of an embedding matter; their tables take a minute
   syntf            if any two words need the same epsilon (plain LDP)
-  passage-exchange if people shall read the texts: a public text for each ('privatize --store en')
+  passage-exchange if people will read the texts: it replaces each by a public one ('privatize --store en')
 Choose epsilon by what a reader guesses: 'privatize --risk 0.5', 'preview', 'plan'.
 """
 
 
 def mechanisms(
-    name: Annotated[str | None, typer.Argument(help="A mechanism; shows its parameters and mathematics.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="The mechanism to explain. Default: list all.", metavar="NAME")
+    ] = None,
 ) -> None:
     """List the mechanisms, or explain one.
 

@@ -16,13 +16,13 @@ def plan(
     file: Annotated[str, typer.Argument(help="The configuration.", metavar="FILE.toml")],
     unit: Annotated[
         list[str] | None,
-        typer.Option(help="Show the spending of the units in this column. Repeatable.", metavar="COLUMN"),
+        typer.Option(help="Show what units in this column would spend. Repeatable. Default: none.", metavar="COLUMN"),
     ] = None,
 ) -> None:
     """Forecast from a sample what a release would read, write and spend, and how long it would take; write nothing.
 
-    The configuration's space and collocation table must exist. For the folder of a release, show what it spends. Put
-    'plan' before a call of 'privatize' to forecast that call.
+    The configuration's space and collocation table must exist. Put 'plan' before a call of 'privatize' to forecast
+    that call. Given a release's folder, show this release's name in ledgers.
 
     Example: corpusveil plan release.toml --unit customer_id
 

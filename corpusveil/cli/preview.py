@@ -21,7 +21,8 @@ def preview(
     epsilon: Annotated[
         list[float] | None,
         typer.Option(
-            help="An epsilon per word, or with --store per text. Repeatable. Default: 0.5, 1 and 3, or 8, 10 and 12.",
+            help="An epsilon per word (default: 0.5, 1, 3) or, with --store, per text (default: 8, 10, 12). "
+            "Repeatable.",
             rich_help_panel="How private",
         ),
     ] = None,
@@ -40,5 +41,5 @@ def preview(
     epsilons = epsilon or (usual if settings.value("budget.risk") is None else ())
     made = shown(settings, [check_epsilon(value) for value in epsilons])
     if not sys.stdout.isatty():
-        Terminal().warn("warning: a preview is private, and this preview goes into a file or a pipe.")
+        Terminal().warn("warning: this preview contains original text and is being written to a file or pipe.")
     print(made)

@@ -22,7 +22,7 @@ def privatize(
     ] = False,
     _progress: ProgressOption = "auto",
 ) -> None:
-    """Privatize a corpus: shards in, private shards and a manifest out.
+    """Privatize a corpus: write private files and a manifest.
 
     Example: corpusveil privatize 'reviews/*.parquet' --text review --risk 0.5 --key release.key --output private
     """

@@ -18,7 +18,9 @@ STEPS = (*(flow.name for flow in FLOWS), *ADDED.names())
 
 def run(
     file: Annotated[str | None, typer.Argument(help="The configuration.", metavar="FILE.toml")] = None,
-    only: Annotated[str | None, typer.Option(help=f"Run a single step: {', '.join(STEPS)}.", metavar="STEP")] = None,
+    only: Annotated[
+        str | None, typer.Option(help=f"Run one step: {', '.join(STEPS)}. Default: all.", metavar="STEP")
+    ] = None,
     print_config: Annotated[
         bool, typer.Option("--print-config", help="Print the configuration with all its defaults, and do nothing else.")
     ] = False,
@@ -35,7 +37,7 @@ def run(
 ) -> None:
     """Run every step of a configuration file: from raw corpus to collocations, vectors, a space and a release.
 
-    Steps whose artifacts exist and were made with the same settings are not repeated.
+    It skips steps whose artifacts exist with the same settings.
 
     Example: corpusveil run release.toml
     """

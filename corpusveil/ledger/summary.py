@@ -83,10 +83,10 @@ class Ledger:
     def spent_on(self, value: str | int, unit: str | None = None) -> LedgerSummary:
         """Return the spending of one unit, given by its ``value`` (for the unit content, by the text).
 
-        ``unit`` is its name, which can stand before the value of a column, as in ``"visit=17"``, and has to if the
-        ledger has several. A value in several name spaces (``corpus``) is several units; the most is that of one of
-        them. The ledger holds keyed fingerprints, so the question needs its secret and the value; anyone with both
-        could check a guess. Raises UserError if no such unit is in the ledger, and as ``spent`` does.
+        ``unit`` is its name, required if the ledger has several units; ``"visit=17"`` names it, too. The same value in
+        several corpora (``corpus``) is several units, and ``most`` is the largest of theirs. The ledger holds keyed
+        fingerprints, so the question needs its secret and the value; anyone with both could check a guess. Raises
+        UserError if no such unit is in the ledger, and as ``spent`` does.
         """
         with self._books() as (store, books, entries):
             names = store.units()
@@ -158,6 +158,7 @@ class LedgerSummary(Shown):
     of_one_unit: bool = False
 
     def as_dict(self) -> dict[str, Any]:
+        """Return the fields by name, for JSON."""
         return {"ledger": self.url, "units": list(self.units), "releases": list(self.releases), "most": self.most}
 
     def card(self) -> Card:
@@ -168,7 +169,7 @@ class LedgerSummary(Shown):
             else (f"All units ({units}) of", f"the {units} that has spent most")
         )
         heads = {
-            "documents": "documents drawn", "tokens": "replaced tokens or pieces",
+            "documents": "documents drawn", "tokens": "replaced tokens or passages",
             "nats": "nats" if self.of_one_unit else "nats of a document",
         }  # fmt: skip
         columns = ("date", "namespace", "release", "column", "mechanism", "documents", "tokens", "nats")
@@ -258,9 +259,10 @@ def _uncovered(folder: Records, held: Mapping[str, About]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class LedgerCheck(Shown):
-    """The result of ``Ledger.verify``: a sentence for each way in which more may have been spent than ``entries`` say.
+    """The result of ``Ledger.verify``.
 
-    ``records`` is the number of folders of records that were compared.
+    ``differences`` says where more may have been spent than the ledger records. ``entries`` is the number of its
+    entries, and ``records`` the number of folders of records that were compared.
 
     >>> cv.Ledger("ledger").verify().differences
     ()
@@ -273,6 +275,7 @@ class LedgerCheck(Shown):
 
     @property
     def verdict(self) -> str:
+        """The result in one sentence."""
         if self.differences:
             differences = several(len(self.differences), "difference")
             return f"{self.url}: {differences}; it is damaged, or more was spent than it says."

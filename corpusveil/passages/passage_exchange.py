@@ -37,7 +37,7 @@ class PassageExchange:
     Raises UserError unless it is a whole number from 1 to N. The law: ``help(corpusveil.passages.law)``.
 
     >>> cv.PassageExchange(cv.load_store("en"), neighbors=8).guarantee(epsilon=10).neighbors
-    'any two pieces of text, of any length'
+    'any two passages, of any length'
     """
 
     store: Store
@@ -45,8 +45,8 @@ class PassageExchange:
 
     name: ClassVar[str] = "passage-exchange"
     paper: ClassVar[str] = "corpusveil 0.5"
-    summary: ClassVar[str] = "a passage for a passage: one of the nearest pieces of a public store, or any"
-    claim: ClassVar[str] = "epsilon for any two pieces of text, of any length"
+    summary: ClassVar[str] = "each text becomes a passage of a public store: one of the nearest, or any"
+    claim: ClassVar[str] = "epsilon for any two passages, of any length"
     private: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
@@ -65,7 +65,7 @@ class PassageExchange:
         ``draws`` are those of the same P pieces. Raises UserError for an epsilon that is not a finite number above 0.
         """
         if len(draws) != len(points):
-            raise SettingError(f"{len(draws)} draws for {len(points)} pieces; give one draw for each piece.")
+            raise SettingError(f"{len(draws)} draws for {len(points)} passages; give one draw for each.")
         ranks, pieces = self.exchange(epsilon).draw(*draws.pair(EXCHANGE))
         near, out = np.flatnonzero(ranks >= 0), pieces.astype(np.int32)
         out[near] = self.store.search.at_ranks(points[near], ranks[near])
@@ -82,23 +82,23 @@ class PassageExchange:
         exchange = self.exchange(epsilon)
         return Guarantee(
             mechanism=self.name,
-            metric="none: any two pieces are at distance 1",
+            metric="none: any two passages are at distance 1",
             epsilon=epsilon,
             plain_ldp=exchange.epsilon,
-            neighbors="any two pieces of text, of any length",
+            neighbors="any two passages, of any length",
             disclosed=(),
             assumptions=(COMPUTATIONAL, _PUBLIC),
             claim=self.claim,
             holds=True,
             notes=(self._in_words(exchange),),
-            per="piece",
+            per="passage",
         )
 
     def _in_words(self, exchange: Exchange) -> str:
         return (
-            f"A piece becomes one of the {exchange.neighbors:,} pieces of the store that rank first for it with "
-            f"probability {exchange.near:.4g}, each alike, and any of its {len(self.store):,} otherwise. The bound is "
-            "that of the integers that are drawn."
+            f"With probability {exchange.near:.4g}, a passage becomes one of the {exchange.neighbors:,} of the store "
+            f"that rank first for it, each alike; otherwise, any of its {len(self.store):,}. The bound is that of the "
+            "integers that are drawn."
         )
 
     def parameters(self) -> dict[str, Any]:

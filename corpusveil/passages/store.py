@@ -72,7 +72,7 @@ class Store:
         ``encoder`` names what makes vectors, by default the built-in one.
         """
         if len(texts) < LEAST:
-            raise DataError(f"a store of {len(texts)} pieces hides nothing; give more public text, or looser filters.")
+            raise DataError(f"{len(texts)} passages hide nothing; give more public text, or looser filters.")
         made_by = encoder_of(space, encoder)
         vectors = made_by.encode(texts)
         digest = content_digest(texts, vectors, made_by.name)
@@ -82,26 +82,26 @@ class Store:
         return len(self.texts)
 
     def __repr__(self) -> str:
-        return f"Store({len(self):,} pieces, {self.url or 'not saved'}, digest {self.digest[:12]})"
+        return f"Store({len(self):,} passages, {self.url or 'not saved'}, digest {self.digest[:12]})"
 
     @property
     def encoder(self) -> MeanVectors | OtherVectors:
-        """What makes vectors of pieces."""
+        """The encoder of passages."""
         return encoder_of(self.space, self.info.get("encoder"))
 
     @property
     def tokenizer(self) -> Tokenizer:
-        """What reads texts, with the words of the space."""
+        """The tokenizer, with the words of the space."""
         return mean_vectors(self.space).tokenizer
 
     @property
     def search(self) -> ProductSearch:
-        """What finds the pieces nearest to a vector."""
+        """The index of the passages nearest to a vector."""
         return ProductSearch(self.vectors)
 
     @property
     def like(self) -> dict[str, Any]:
-        """Figures of public pieces that the store does not have; empty without."""
+        """Figures measured on left-out public passages; empty if there are none."""
         figures: dict[str, Any] = self.info.get("figures", {}).get("like", {})
         return figures
 

@@ -85,7 +85,7 @@ FLOWS = (
     Flow(
         "tokenize", """Split a corpus into words or collocations.
 
-        Shards of tokens for 'corpusveil train', as Parquet and with a sentence per line.
+        It writes tokens for 'corpusveil train': Parquet, and text with one sentence per line.
 
         Example: corpusveil tokenize 'c4/*.json.gz' --tokenizer gst --collocations collocations/c4 --output tokens/c4
         """,
@@ -97,7 +97,7 @@ FLOWS = (
     Flow(
         "train", """Train word vectors on a tokenized corpus.
 
-        By word2vec; resumable, and deterministic with one thread.
+        It runs word2vec, deterministic with one thread. A killed run starts again from the first epoch.
 
         Example: corpusveil train --tokens tokens/c4-gst --output vectors/c4-gst --threads 6
         """,
@@ -118,9 +118,9 @@ FLOWS = (
         wanted=("space.path", "space.vectors or embeddings.vectors"),
         artifact="space.path", call="corpusveil.pipelines.artifacts:call_of_space"),
     Flow(
-        "store", """Make a store of public pieces of text.
+        "store", """Make a store of public passages.
 
-        A release replaces each text by one of these pieces, unchanged. Name only texts that anybody may read.
+        A release replaces each text by one of these passages, unchanged. Name only texts that anybody may read.
 
         Example: corpusveil store 'c4/*.json.gz' --space en --licence 'ODC-BY 1.0' --output stores/c4
         """,

@@ -9,6 +9,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from corpusveil.budget.budget import written
 from corpusveil.display import Card, Shown
 from corpusveil.errors import DataError
 from corpusveil.pipelines.resolve import release_of
@@ -110,12 +111,13 @@ def _drawn(
     shown: list[Drawn] = []
     for release in ([] if risk is None else [first]) + [first.at(epsilon) for epsilon in epsilons]:
         epsilon = release.configuration()["budget"]["epsilon"]
-        with waiting(f"{doing} at epsilon {epsilon:.4g}"):
+        at = f"epsilon {written(epsilon)}"
+        with waiting(f"{doing} at {at}"):
             texts = release.kernel().apply(documents)[0].to_pylist()
         chose = getattr(release, "risk", None)
-        said = [f"epsilon {epsilon:.4g}: {release.law().rstrip('.')}", *([] if chose is None else [chose.sentence()])]
-        name = f"{'' if settings.store is None else 'passage, '}epsilon {epsilon:.4g}"
-        shown.append(Drawn(name, epsilon, texts, f"{'; '.join(said)}."))
+        said = [f"{at}: {release.law().rstrip('.')}", *([] if chose is None else [chose.sentence()])]
+        name = at if settings.store is None else f"passage, {at}"
+        shown.append(Drawn(name, epsilon, texts, f"{'. '.join(said)}."))
     return shown
 
 

@@ -71,12 +71,11 @@ def _note(plan: Plan, watch: Watch) -> None:
     for line in plan.run.release.remarks():
         watch.say(line)
     if (own := plan.own_key) is not None:
-        watch.warn(f"No key is given. The key of this output and this input is {own}; other documents need another.")
+        watch.warn(f"No key was given: {own} is this output's key. Use another for other documents.")
     if plan.run.reads.columns.id is None and plan.run.release.duplicates != "same-noise":
         watch.say(
-            "No column is named as id, so rows are identified by their place: a row that is added or removed gives all "
-            "later rows of its file other noise, and spends their budget again. Name the column that identifies rows "
-            "(id)."
+            "No id column was named, so row numbers identify rows: adding or removing a row changes the noise of all "
+            "later rows of its file, which spend again. Name the column that identifies rows (id)."
         )
 
 

@@ -59,11 +59,11 @@ def located(address: str, which: str) -> str:
         published = name.partition("-")[0] == ENGLISH  # to name a package that nobody published would invite anybody
         known = [each.removesuffix(f"-{which}") for each in SPACES.names()]
         asked = asked.removesuffix(f"-{which}")
-        page = "docs/passages.md" if which == "store" else "docs/languages.md"
-        more = f"or pip install corpusveil-space-{ENGLISH}" if published else f"which {page} shows"
+        page = {"store": "passages", "collocations": "collocations"}.get(which, "languages")
+        more = f", or pip install corpusveil-space-{ENGLISH}" if published else f" (docs/{page}.md)"
         raise MissingError(
-            f"{asked}: there is neither a folder nor an installed {which} of this name; make one with 'corpusveil "
-            f"{COMMANDS[which]}', {more}{nearest(asked, known) or '.'}"
+            f"{asked}: there is no folder and no installed {which} of this name; make such a folder with 'corpusveil "
+            f"{COMMANDS[which]}'{more}{nearest(asked, known) or '.'}"
         )
     try:
         archive = resources.files(point.value) / ARCHIVE

@@ -214,8 +214,8 @@ class _Walk:
         if os.path.isfile(path) and os.access(path, os.R_OK):
             return True
         self._leave_out(AddressError(
-            f"{path}: this is no file that can be read to its end, but a pipe, a device, a link to a folder or to "
-            "nothing, or without permission; mend or remove it, or name what it leads to as a further input."
+            f"{path}: this is not a readable file, but a pipe, a device, a link to a folder or to nothing, or without "
+            "permission; repair or remove it, or name the target of the link as another input."
         ))  # fmt: skip
         return False
 

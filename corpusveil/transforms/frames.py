@@ -147,7 +147,7 @@ def _read(data: Any) -> nw.Series[Any] | nw.DataFrame[Any]:
 
 def not_copied(names: str) -> str:
     """Say what was left out of a frame."""
-    return f"not copied: {names}. Other columns leave only if keep names them."
+    return f"not copied: {names}. Only columns that keep names are copied."
 
 
 def is_text(kind: pa.DataType) -> bool:

@@ -80,9 +80,9 @@ def readers(
 def model(
     counts: Annotated[str, typer.Option(help="Public n-gram counts, which 'corpusveil count' writes.", metavar="URL")],
     output: Annotated[str, typer.Option(help="The model: a new folder or URL.", metavar="URL")],
-    min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur fewer times.", min=1)] = 1,
+    min_count: Annotated[int, typer.Option(help="Leave out n-grams that occur fewer times.", min=1, metavar="N")] = 1,
 ) -> None:
-    """Make a language model, the Kneser-Ney trigrams of readers, of public n-gram counts. It must fit into memory.
+    """Make the readers' language model (Kneser-Ney trigrams) from public n-gram counts. It must fit into memory.
 
     Example: corpusveil evaluate model --counts counts/c4 --output models/c4 --min-count 2
     """

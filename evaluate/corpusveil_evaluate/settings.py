@@ -46,7 +46,7 @@ class EvaluateSettings(Section):
         "The column of the private files that has the text. Default: as in the original.", None, metavar="COLUMN")
     id: str | None = key("The column, of both, that identifies documents. Default: position.", None, metavar="COLUMN")
     label: str | None = key(
-        "A column of the original that a model should still predict from private text. Default: none.", None,
+        "A column of the original that models predict from private text. Default: none.", None,
         metavar="COLUMN")
     attribute: str | None = key(
         "A column of the original that no attacker should infer from private text. Default: none.", None,

@@ -67,7 +67,7 @@ class TestKey:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         secret = key.read_bytes()
         assert len(secret) == 32
-        assert f"{key}; other documents need another" in succeeds(*without_key(call)).err
+        assert f"No key was given: {key} is this output's key" in succeeds(*without_key(call)).err
         assert key.read_bytes() == secret
         assert manifest(tmp_path / "out")["key_fingerprint"] == corpusveil.Key(secret).fingerprint()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "set"))

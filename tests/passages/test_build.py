@@ -201,7 +201,7 @@ class TestErrors:
             ({"size": 1}, "wrong-setting", "size"),
             ({"salt": "ab"}, "wrong-setting", "salt"),
             ({"inputs": str(tmp_path / "none.jsonl")}, "missing-file", "none.jsonl"),
-            ({"words": (30, 31)}, "unsuitable-data", "0 pieces"),
+            ({"words": (30, 31)}, "unsuitable-data", "0 passages"),
             ({"text": "body"}, "bad-shards", "body"),
         ):
             call: dict[str, Any] = {"inputs": corpus, "licence": "CC0"} | given

@@ -110,5 +110,5 @@ def test_what_is_no_mechanism_is_refused() -> None:
             PassageExchange(store, neighbors)  # type: ignore[arg-type]
     with refused("wrong-setting", "cv.load_store"):
         PassageExchange("en")  # type: ignore[arg-type]
-    with refused("unsuitable-data", "1 pieces"):
+    with refused("unsuitable-data", "1 passages"):
         Store.from_texts(pa.array(PIECES[:1], pa.large_string()), store.space)

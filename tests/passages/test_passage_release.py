@@ -187,7 +187,7 @@ class TestFiles:
         manifest = json.loads((corpus / "one" / "manifest.json").read_text())
         assert manifest["store"] == {"licence": "CC0-1.0", "similarity": 0.5269}
         assert manifest["configuration"]["store"] == small_store().digest
-        assert f"{manifest['documents']} documents, {manifest['tokens']} pieces;" in shown
+        assert f"{manifest['documents']} documents, {manifest['tokens']} passages;" in shown
         assert any("No line of this was written by the author" in line for line in manifest["guarantee_in_words"])
 
     def test_the_command_is_the_call_and_resumes(self, corpus: Path) -> None:

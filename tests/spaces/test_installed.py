@@ -147,7 +147,7 @@ class TestANameThatNobodyProvides:
 
     @pytest.mark.parametrize(
         ("name", "wanted"),
-        [("de", "', which docs/languages.md shows."), ("demo", "', or pip install corpusveil-space-en.")],
+        [("de", "' (docs/languages.md)."), ("demo", "', or pip install corpusveil-space-en.")],
     )
     def test_is_a_sentence_with_what_to_do(self, here: Path, name: str, wanted: str) -> None:
         """No package is named but our own."""

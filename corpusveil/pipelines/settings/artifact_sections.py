@@ -108,10 +108,9 @@ class StoreSettings(Section):
         "Public texts: files, folders or quoted globs, at any fsspec URL.", [], path=True, metavar="PUBLIC...")
     text: str = key("The column that holds the text.", "text", metavar="COLUMN")
     licence: str | None = key(
-        "The license that lets everybody read and share these texts. It is recorded in the store.", None,
-        metavar="TEXT")
+        "The license by which anybody may read and share these texts. The store records it.", None, metavar="TEXT")
     attribution: str | None = key(
-        "The authors to credit for these texts. It is recorded in the store.", None, metavar="TEXT")
+        "The authors to credit for these texts. The store records them.", None, metavar="TEXT")
     words: str = key(
         "The fewest and the most words of a passage. Sentences are joined until they have the fewest: 4-40 gives "
         "sentences, 20-80 short texts.", "4-40", pattern="^[0-9]+-[0-9]+$", metavar="LEAST-MOST", often=True)
@@ -123,9 +122,9 @@ class StoreSettings(Section):
         "A file of words, one per line: leave out passages with any of these. Default: the offensive words that the "
         "package of the space left out.", None, path=True, metavar="FILE")
     encoder: str | None = key(
-        "A sentence encoder, by its name among the entry points corpusveil.encoders. Default: sums of the word vectors "
-        "of the space. To use a store that an encoder made, name this encoder, because it reads your texts.", None,
-        metavar="NAME", group="Rarely used")
+        "A sentence encoder, by its name among the entry points corpusveil.encoders. It also reads private texts, so "
+        "name it again to use the store. Default: sums of the word vectors of the space.", None, metavar="NAME",
+        group="Rarely used")
     refuse: list[str] = key(
         "Leave out passages in which this recognizer, such as rules or names, finds a span. Repeatable.", [],
         metavar="NAME")

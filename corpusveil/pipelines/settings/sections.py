@@ -37,8 +37,7 @@ class CorpusSettings(Section):
         "The column that identifies a document. Default: its path and row number.", None, often=True, metavar="COLUMN",
         start="id")
     keep: list[str] = key(
-        'A column to copy to the output unchanged, or all (or *) for every column but the text. Repeatable. Put a '
-        'column that is named all in double quotes: "all".', [], metavar="COLUMN")
+        "A column to copy to the output unchanged, in the clear. Repeatable.", [], metavar="COLUMN")
     separator: Separator = key(
         "The character between CSV cells, in the input and in the output.", "comma", group="Rarely used")
     root: str | None = key(
@@ -46,7 +45,7 @@ class CorpusSettings(Section):
         "common folder of all files.", None, path=True, in_file=True)
     name: str | None = key(
         "The name of the corpus. It is part of the identity of a document without {corpus.id}, and of each unit in a "
-        "ledger: set it if values of {ledger.unit} are unique in this corpus only. Default: the name of its folder.",
+        "ledger: set it if a unit's value is unique in this corpus only. Default: the name of its folder.",
         None, metavar="NAME", group="Rarely used")
 
 
@@ -86,11 +85,13 @@ class BudgetSettings(Section):
 
     GROUP: ClassVar[Group] = "How private"
 
-    epsilon: float | None = key("The privacy budget, above 0. Give this or {budget.risk}.", None, gt=0, often=True)
+    epsilon: float | None = key(
+        "The privacy budget of each unit of text ({budget.per}), above 0. Give this or {budget.risk}.", None, gt=0,
+        often=True)
     risk: float | None = key(
-        "The share of content words that a reader may recover, as measured on public text. It chooses epsilon per "
-        "token, in place of {budget.epsilon}. Above 0 and below 1: 0.3 is most private, 0.5 balanced, 0.7 most "
-        "readable.", None, gt=0, lt=1, often=True, start=0.5)
+        "The share of content words that a reader may recover, as measured on public text. It chooses the epsilon of "
+        "each token. Above 0 and below 1: 0.3 is more private, 0.7 keeps more words.", None, gt=0, lt=1, often=True,
+        start=0.5)
     per: Literal["token", "document", "paragraph", "sentence"] = key(
         "The unit of text that epsilon is spent on: token or document. With {store.path}: document (the default "
         "there), paragraph or sentence.", "token")
@@ -173,8 +174,8 @@ class KeySettings(Section):
     GROUP: ClassVar[Group] = "How private"
 
     path: str | None = key(
-        "The file with the secret key. Default: a new key for this output, which 'corpusveil key list' names.", None,
-        path=True, metavar="PATH", often=True, start="release.key")
+        "The file with the secret key. Default: a new key, which belongs to this output ('corpusveil key list'); "
+        "'preview' throws it away.", None, path=True, metavar="PATH", often=True, start="release.key")
     environment: str | None = key("The environment variable that holds the secret key.", None, metavar="NAME")
     test: bool = key("Use the published test key: the output is NOT PRIVATE.", default=False, group="Rarely used")
 
@@ -188,9 +189,9 @@ class LedgerSettings(Section):
         "The folder or URL of the ledger of spending. It is as confidential as the input.", None, path=True,
         metavar="URL")
     unit: list[str] = key(
-        "The column that identifies the privacy unit of {ledger.cap}, such as customer_id. With content, the "
-        "text itself is the unit, and an edited text another. NAME=COLUMN if the unit has another name in the ledger. "
-        "Repeatable: the cap holds for each.", [], metavar="COLUMN")
+        "The column that identifies the privacy unit of {ledger.cap}, such as customer_id. With content, each "
+        "different text is a unit. Write NAME=COLUMN if the ledger names the unit NAME. Repeatable: the cap holds for "
+        "each.", [], metavar="COLUMN")
     cap: float | None = key(
         "The most that a privacy unit may spend over all documents and releases in this ledger, in nats of plain LDP.",
         None, gt=0, metavar="NATS")

@@ -140,7 +140,7 @@ def _places(header: Sequence[str], columns: Columns, name: str) -> list[int]:
 
             # This may be a row of a file without names: at most a cell is quoted that is almost the name asked for.
             near = difflib.get_close_matches(column, filter(is_name, header), 1, 0.8)
-            mend = "if it has names, set text to that of the texts; if it has none, add a first line of names."
+            mend = "if it has names, name the column of the texts (text); if it has none, add a first line of names."
             mend = f"did you mean {near[0]}?" if near else mend
             many = several(len(header), "field")
             raise DataError(f"{name}: the first line names no column {column!r}, and has {many}; {mend}")

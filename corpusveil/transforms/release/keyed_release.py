@@ -41,7 +41,7 @@ def check_parts(release: AnyRelease, parts: Mapping[str, tuple[Any, str]]) -> No
 class AnyRelease(Shown):
     """A configuration and a key, which decide the private text of a document: by words, or by passages."""
 
-    counted: ClassVar[Literal["token", "piece"]]
+    counted: ClassVar[Literal["token", "passage"]]
     """What is drawn, and counted of its texts."""
 
     key: Key = field(kw_only=True)
@@ -66,7 +66,7 @@ class AnyRelease(Shown):
 
     @abc.abstractmethod
     def law(self) -> str:
-        """Return what the law makes of a text at this epsilon, in a sentence."""
+        """Return, in a sentence, how a text changes at this epsilon."""
 
     @abc.abstractmethod
     def at(self, epsilon: float) -> Self:

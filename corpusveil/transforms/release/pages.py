@@ -76,7 +76,7 @@ def parts_of(manifest: Mapping[str, Any]) -> Iterator[Part]:
 
 
 def _counted(manifest: Mapping[str, Any]) -> str:
-    return "pieces" if "store" in manifest["configuration"] else "tokens"
+    return "passages" if "store" in manifest["configuration"] else "tokens"
 
 
 def _budget(configuration: Mapping[str, Any]) -> str:

@@ -49,7 +49,7 @@ class PassageRelease(AnyRelease):
     accept_overlap: bool = field(default=False, kw_only=True, compare=False)
     """Release although the input's texts are in the store; the manifest says so, and it is in no digest."""
 
-    counted: ClassVar[Literal["piece"]] = "piece"
+    counted: ClassVar[Literal["passage"]] = "passage"
 
     def __post_init__(self) -> None:
         check_parts(
@@ -62,7 +62,7 @@ class PassageRelease(AnyRelease):
         if self.most_pieces is not None:
             check_whole("most_pieces", self.most_pieces)
             if self.per == "document":
-                raise SettingError("most_pieces: a whole text is one piece; leave this out, or choose per sentence.")
+                raise SettingError("most_pieces: a whole text is one passage; leave this out, or choose per sentence.")
         self.mechanism.exchange(self.epsilon)
 
     def configuration(self) -> dict[str, Any]:
@@ -110,7 +110,7 @@ class PassageRelease(AnyRelease):
         shown = ["which texts are missing (null)", ORDER]
         if self.per != "document":
             shown.append(f"how many {self.per}s a text has")
-        return [*shown, *(["which pieces are equal"] if self.duplicates == "same-noise" else [])]
+        return [*shown, *(["which passages are equal"] if self.duplicates == "same-noise" else [])]
 
     def statement(self) -> dict[str, Any]:
         """Return the guarantee as JSON-able fields, and in words, for a manifest; and whose the public texts are.
@@ -147,8 +147,8 @@ class PassageRelease(AnyRelease):
     def law(self) -> str:
         exchange, of = self.mechanism.exchange(self.epsilon), "texts" if self.per == "document" else f"{self.per}s"
         return (
-            f"At epsilon {written(self.epsilon)}, {exchange.near:.0%} of {of} become one of the {exchange.neighbors:,} "
-            f"public pieces nearest to them, and the others any of {exchange.pieces:,}."
+            f"{exchange.near:.0%} of {of} become one of the {exchange.neighbors:,} nearest passages, the others any of "
+            f"{exchange.pieces:,}."
         )
 
     def choices(self) -> Iterator[str]:
@@ -157,8 +157,8 @@ class PassageRelease(AnyRelease):
         for neighbors, near, picked, similarity in figures.choices(self.mechanism.store, self.epsilon):
             marked = " (chosen)" if neighbors == chosen else ""
             yield (
-                f"neighbors {neighbors}{marked}: {near:.0%} become a near piece, mean similarity {similarity:.2f}; "
-                f"who has {figures.CANDIDATES:,} candidates picks the right one in {picked:.0%}"
+                f"neighbors {neighbors}{marked}: {near:.0%} become a near passage, mean similarity {similarity:.2f}; "
+                f"a reader with {figures.CANDIDATES:,} candidates picks the original in {picked:.0%}"
             )
 
     def card(self) -> Card:

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from corpusveil.budget.accounting import SCALE, as_float
-from corpusveil.display import Card, Shown, figure, several
+from corpusveil.display import Card, Shown, figure, rounded_up, several
 from corpusveil.errors import CapError, MissingError
 from corpusveil.ledger.account import Account, AccountPass
 from corpusveil.ledger.caps import Spending, refuse_over
@@ -87,8 +87,8 @@ class Forecast(Shown):
         processes = several(workers, "process", "processes")
         each = f"{self.cpu_seconds / workers:,.1f} s on {processes} of {self.memory / MIB:,.0f} MiB"
         lines.append(f"about {self.cpu_seconds:,.1f} CPU seconds: {each}")
-        mean, largest = self.nats
-        lines.append(f"a document spends {mean:.4g} nats of plain LDP on average, {largest:.4g} at most in the sample")
+        mean, most = f"{self.nats[0]:.4g}", rounded_up(self.nats[1])
+        lines.append(f"a document spends {mean} nats of plain LDP on average, {most} at most in the sample")
         if self.spent is not None:
             lines.append(f"the most that a unit in the ledger has spent: {figure(self.spent)} nats of plain LDP")
         if self.unknown_share > MANY_UNKNOWN:

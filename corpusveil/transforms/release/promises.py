@@ -22,12 +22,12 @@ from corpusveil.text.spans import SpanPolicy
 ORDER = "how many documents there are, and their order"
 NEIGHBORS = "two documents with equally many tokens and m replaced words each that differ only in known words"
 NO_AUTHOR = (
-    "No line of this was written by the author of its row: each is a public text with words like its own. It may keep "
-    "topic, and keeps no fact to rely on."
+    "No line of this was written by the author of its row: each is a public text. It may keep the topic, and keeps no "
+    "reliable fact."
 )
 OVERLAP = (
-    "That private texts stand in the store was accepted (accept_overlap): they may be released word for word, and "
-    "nothing is guaranteed to whoever wrote them."
+    "Private texts were accepted in the store (accept_overlap): they may be released word for word, and nothing is "
+    "guaranteed to whoever wrote them."
 )
 
 
@@ -137,8 +137,8 @@ def of_passages(
     else:
         yield NO_AUTHOR
         yield (
-            "Every released piece was public before: no name, number or phrase of a private text stands in the release "
-            "unless the store has it."
+            "Every released passage was public before: the release contains a name, number or phrase of a private text "
+            "only if the store does."
         )
     if encoder is not None:
         yield (
@@ -146,4 +146,4 @@ def of_passages(
             "the built-in encoder alone."
         )
     if duplicates == "same-noise":
-        yield "Equal pieces get equal replacements, so all equal pieces count as one."
+        yield "Equal passages get equal replacements, so all equal passages count as one."

@@ -244,7 +244,7 @@ class Release(AnyRelease):
                 ("budget", f"epsilon {written(budget.epsilon)} a {budget.per}{shared}"),
                 ("text", texts),
                 *([] if self.collocations is None else [("collocations", self.collocations.digest)]),
-                *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk: "))]),
+                *([] if self.risk is None else [("risk", self.risk.sentence().removeprefix("Risk "))]),
                 *([] if self.spans is None else [("spans", self.spans.in_words())]),
                 ("equal texts", str(self.duplicates)),
                 ("in the clear", "; ".join((*policy.disclosed(), *of_spans))),

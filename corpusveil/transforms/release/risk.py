@@ -5,6 +5,8 @@ What a reader recovers is data: a table that the space ships, and that its diges
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +23,7 @@ from corpusveil.text.policy import TextPolicy
 
 GRID = [grid_value(index) for index in range(-8 * 8, 8 * 10 + 1)]
 """The epsilons that a risk can choose: 2^(j/8), from 2^-8 to 2^10."""
+_DIGEST = re.compile(r" \(sha256 [0-9a-f]+\)")
 DIGITS = 9
 """Decimals of a share: interpolation on two machines can differ only beyond these."""
 
@@ -48,21 +51,15 @@ class EpsilonAtRisk:
         """Return the fields of a manifest; all of them are public."""
         return {"risk": self.risk, "recovered": [list(each) for each in self.recovered]}
 
-    @property
-    def readers(self) -> tuple[str, ...]:
-        """What readers recovered: a line for each text."""
-        return tuple(
-            f"a reader with {reader} recovers about {share:.1%} (± {100 * error:.1f}) of the content words of {text}"
-            for share, error, reader, text in self.recovered
-        )
-
     def sentence(self) -> str:
-        """Say it in one sentence."""
+        """Say it in one sentence, which names a reader once and no digest of a text."""
         nats = "no guarantee" if self.plain_ldp is None else f"at most {rounded_up(self.plain_ldp)} nats a word"
-        return (
-            f"Risk: at epsilon {self.epsilon:.4g}, the largest that keeps content words at {self.risk:.1%} "
-            f"or less on public text, {'; '.join(self.readers)}; {nats}"
-        )
+        readers = []
+        for reader, recovered in itertools.groupby(self.recovered, key=lambda each: each[2]):
+            shares = [f"{share:.1%} (± {100 * error:.1f}) of {text}" for share, error, _, text in recovered]
+            of_texts = _DIGEST.sub("", ", ".join(shares)).replace(" of ", " of the content words of ", 1)
+            readers.append(f"a reader with {reader} recovers about {of_texts}")
+        return f"Risk {self.risk:g}: at epsilon {rounded_up(self.epsilon)} ({nats}), {'; '.join(readers)}"
 
 
 def risk_of(manifest: Mapping[str, Any]) -> EpsilonAtRisk | None:

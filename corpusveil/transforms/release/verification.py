@@ -64,7 +64,7 @@ class Verification(Shown):
                 raise DiffersError(f"{self.url}: {sentences[0]}{more}; {advice}.")
 
     def card(self) -> Card:
-        alone = "compare this digest with the sender's: whoever can replace the files can replace the manifest"
+        alone = "someone who can replace the files can also replace the manifest: compare this digest with the sender's"
         listed, claims = f"{several(self.files, 'file')}, {several(self.documents, 'document')}", self.claims
         cap = "no cap" if claims["cap"] == NONE else f"at most {claims['cap']} for a {claims['unit']}"
         nats = claims["nats"] if claims["nats"] == NONE else rounded_up(float(claims["nats"]))

@@ -22,7 +22,7 @@ def study(
         str | None,
         typer.Option(help="The folder for results. A study that it already contains is resumed.", metavar="DIR"),
     ] = None,
-    quick: Annotated[bool, typer.Option("--quick", help="Run a small grid: 2 to 7 CPU minutes.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Run a small grid: 1 to 4 CPU minutes.")] = False,
     list_all: Annotated[bool, typer.Option("--list", help="List the studies, and do nothing else.")] = False,
     data: Annotated[
         str | None,
@@ -59,7 +59,8 @@ def study(
         Engine, typer.Option(help="The engine that runs the cells; the output is the same for all engines.")
     ] = "local",
     workers: Annotated[
-        int | None, typer.Option(help="The number of processes. Default: 1 (local), all cores (Spark).", min=1)
+        int | None,
+        typer.Option(help="The number of processes. Default: 1 (local), all cores (Spark).", min=1, metavar="N"),
     ] = None,
     master: Annotated[
         str | None,
