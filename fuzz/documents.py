@@ -105,11 +105,8 @@ def _file(content: bytes, suffix: str, *, raw: bool) -> bytes:
 
 
 def _table(**options: Any) -> bytes:
-    table = pa.table(
-        {"text": [f"{CANARY} {k}" for k in range(9)], "id": list(range(9)), "a": [f"{CANARY} {k}" for k in range(9)]}
-    )
-    sink = io.BytesIO()
-    pq.write_table(table, sink, **options)
+    texts, sink = [f"{CANARY} {k}" for k in range(9)], io.BytesIO()
+    pq.write_table(pa.table({"text": texts, "id": list(range(9)), "a": texts}), sink, **options)
     return sink.getvalue()
 
 

@@ -25,6 +25,8 @@ from corpusveil.text.policy import TextPolicy
 from corpusveil.transforms.release.release import Release
 from fuzz.invariant import Reader, refused
 
+LINE = b'{"text": "a b c"}\n'
+
 
 @functools.cache
 def _release() -> Release:
@@ -48,9 +50,6 @@ def _records() -> dict[str, bytes]:
         data = next((folder / "out/data").iterdir())
         failed = {"records/failed/part-00000-of-00001.json": json.dumps({"sentence": "x.jsonl: wrong."}).encode()}
         return parts | failed | {f"out/data/{data.name}": data.read_bytes()}
-
-
-LINE = b'{"text": "a b c"}\n'
 
 
 def check(data: bytes, folder: Path) -> None:

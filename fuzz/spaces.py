@@ -44,15 +44,11 @@ def check_space(data: bytes, folder: Path) -> None:
     space = refused(lambda: load_space(str(where), verify=not choice & 0x20), where)
     if space is None:
         return
-    need(
-        space.vectors.dtype == np.float32 and len(space.vectors) == len(space) == len(set(space.vocabulary.words)),
-        "a wrong space",
-    )
+    words = space.vocabulary.words
+    need(space.vectors.dtype == np.float32, "vectors of another type")
+    need(len(space.vectors) == len(space) == len(set(words)), "words that are not as many as vectors")
     need(choice & 0x20 or np.isfinite(space.vectors).all(), "a vector that is not finite")
-    need(
-        all(word and not set(" \t\n\r\v\f\0") & set(word) for word in space.vocabulary.words),
-        "a word that is empty or contains a blank",
-    )
+    need(all(word and not set(" \t\n\r\v\f\0") & set(word) for word in words), "a word that is empty or has a blank")
     need((np.sort(space.lists, axis=1) == np.arange(len(space))).all(), "a list with gaps")
     space.positions  # noqa: B018 - computed
     if not choice & 0x20:

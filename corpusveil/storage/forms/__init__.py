@@ -1,7 +1,7 @@
 """Forms of documents, a module each: how documents are read from a file, and written to one.
 
 All else is derived from these two ideas: rows that are counted, cut into batches and resumed in the middle; blocks that
-are compressed by themselves; pieces of a shard that are joined; bad rows that are set aside.
+are compressed by themselves; pieces of a shard that are joined; bad rows that are left out and counted.
 """
 
 from __future__ import annotations
