@@ -46,6 +46,7 @@ OF_EVALUATE: Mapping[str, tuple[str, ...]] = {
         "truncated-gumbel-as-run", "vickrey-cmp-as-run", "vickrey-cmp-excluding", "vickrey-mahalanobis-excluding",
     ),
     "section": ("evaluate",),
+    "command": ("audit", "denoise", "evaluate", "model"),
 }  # fmt: skip
 """What ``corpusveil-evaluate`` adds, by kind, to name that package where it is not installed."""
 

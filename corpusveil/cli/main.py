@@ -20,11 +20,11 @@ from corpusveil.cli.options import Grouped
 from corpusveil.errors import CorpusveilError, PackageError, SettingError
 from corpusveil.gone import gone_option
 from corpusveil.pipelines.flows import FLOWS
-from corpusveil.registry import Registry, declared
+from corpusveil.registry import OF_EVALUATE, Registry, declared, points
 
 INTERRUPTED = 130
 ADDED: Registry[Callable[..., None]] = Registry("command")
-"""The commands of other packages, which are named ``GROUP.NAME``."""
+"""The commands of other packages, which are named ``NAME``, or ``GROUP.NAME`` in a group."""
 FIRST = ("demo", "preview", "key", "space", "privatize")
 """The commands for newcomers, which listings name first; all others follow by name."""
 
@@ -50,13 +50,25 @@ class _Commands(TyperGroup):
             option.default = False  # None would be converted, for which typer loads pydantic
         return option
 
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *(name for name in ADDED.names() if "." not in name)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        known = super().get_command(ctx, cmd_name)
+        if known is None and (cmd_name in OF_EVALUATE["command"] or cmd_name in self.list_commands(ctx)):
+            packages = ", ".join(points(ADDED.group).get(cmd_name, ()))
+            return typer.core.TyperCommand(cmd_name, short_help=f"A command of {packages}.")
+        return known
+
     def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, Any, list[str]]:
         name, listed, rest = super().resolve_command(ctx, args)
         return name, listed and command(str(name)), rest
 
 
 def command(name: str) -> Any:
-    """Return a command or group, imported now: a function, an ``app``, or an entry point ``GROUP.NAME``."""
+    """Return a command or group, imported now: a function, an ``app``, or an entry point."""
+    if name not in COMMANDS:
+        return _single(name, ADDED.find(name))
     stem, _ = COMMANDS[name]
     if not stem:
         from corpusveil.cli.derived import of_flow
@@ -71,6 +83,8 @@ def command(name: str) -> Any:
         parent, _, own = added.partition(".")
         if parent == name:
             commands.add_command(_single(own, ADDED.find(added)), own)
+    if not commands.commands:
+        raise ADDED.unknown(name)
     return commands
 
 

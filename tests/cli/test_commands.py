@@ -36,22 +36,23 @@ def call(ground: Ground, source: Path, tmp_path: Path) -> list[str]:
     return ground.arguments(source, tmp_path / "out")
 
 
-def test_a_command_of_another_package_joins_its_group_and_without_it_the_package_is_named(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setitem(ADDED.entered, "evaluate.study", lambda: typer.echo("here"))
-    assert succeeds("evaluate", "study").out == "here\n"
+def test_commands_of_another_package_join_and_without_it_the_package_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("evaluate.study", "greet"):
+        monkeypatch.setitem(ADDED.entered, name, lambda: typer.echo("here"))
+        assert succeeds(*name.split(".")).out == "here\n"
+    assert "\n  greet " in succeeds("--help").out
     monkeypatch.undo()
     monkeypatch.setattr("corpusveil.registry.points", lambda _: {})
-    for words in ("study --list", "study x --quick", "release --help", "release a b --output c"):
-        fails(["evaluate", *words.split()], "missing-package", "pip install 'corpusveil[evaluate]'")
+    assert "denoise" not in succeeds("--help").out
+    for words in ("evaluate study --list", "evaluate release a", "audit", "denoise a --help", "model --help"):
+        fails(words.split(), "missing-package", "pip install 'corpusveil[evaluate]'")
 
 
 class TestKey:
     def test_is_not_made_for_what_is_refused(self, call: list[str], home: Path) -> None:
         """What promises nothing is one rule for Python and here, and it is asked before a key is made."""
         words = changed(call, "--mechanism", "custext-per-word")
-        fails(without_key(words), "wrong-setting", "custext-per-word")
+        fails(changed(words, "--key", None), "wrong-setting", "custext-per-word")
         assert not home.exists()
         assert "No guarantee holds" in succeeds(*words, "--accept-no-guarantee").out
 
@@ -59,7 +60,7 @@ class TestKey:
         self, call: list[str], tmp_path: Path, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """In the configuration folder, also one that is set; each output has its own."""
-        made = succeeds(*without_key(call))
+        made = succeeds(*changed(call, "--key", None))
         first = made.err
         (key,) = (home / ".config" / "corpusveil" / "keys").glob("*.key")
         assert str(key) in first
@@ -67,11 +68,11 @@ class TestKey:
         assert stat.S_IMODE(key.stat().st_mode) == 0o600
         secret = key.read_bytes()
         assert len(secret) == 32
-        assert f"No key was given: {key} is this output's key" in succeeds(*without_key(call)).err
+        assert f"No key was given: {key} is this output's key" in succeeds(*changed(call, "--key", None)).err
         assert key.read_bytes() == secret
         assert manifest(tmp_path / "out")["key_fingerprint"] == corpusveil.Key(secret).fingerprint()
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "set"))
-        succeeds(*without_key(changed(call, "--output", str(tmp_path / "other"))))
+        succeeds(*changed(changed(call, "--output", str(tmp_path / "other")), "--key", None))
         assert len(list((tmp_path / "set" / "corpusveil" / "keys").glob("*.key"))) == 1
         assert manifest(tmp_path / "other")["key_fingerprint"] != manifest(tmp_path / "out")["key_fingerprint"]
 
@@ -83,7 +84,7 @@ class TestKey:
         other = shutil.copytree(given, given.with_name("other"))
         fingerprints = []
         for words in (call, [call[0], str(other), *call[2:]], [*call, "--corpus", "b"], call):
-            succeeds(*without_key(words))
+            succeeds(*changed(words, "--key", None))
             fingerprints.append(manifest(tmp_path / "out")["key_fingerprint"])
             for made in tmp_path.glob("out*"):
                 made.unlink() if made.is_file() else shutil.rmtree(made)
@@ -108,15 +109,10 @@ class TestKey:
     def test_for_tests_marks_all_that_it_touches_and_one_s_own_marks_nothing(
         self, call: list[str], tmp_path: Path
     ) -> None:
-        assert succeeds(*without_key(call), "--test-key").err.startswith("NOT PRIVATE")
+        assert succeeds(*changed(call, "--key", None), "--test-key").err.startswith("NOT PRIVATE")
         assert (tmp_path / "out" / "manifest.json").read_text().splitlines()[1].startswith(' "warning": "NOT PRIVATE')
         assert "NOT PRIVATE" not in succeeds(*changed(call, "--output", str(tmp_path / "own"))).err
         assert "NOT PRIVATE" not in (tmp_path / "own" / "manifest.json").read_text()
-
-
-def without_key(arguments: list[str]) -> list[str]:
-    at = arguments.index("--key")
-    return arguments[:at] + arguments[at + 2 :]
 
 
 def changed(arguments: list[str], option: str, value: str | None) -> list[str]:
@@ -141,7 +137,7 @@ class TestWhatIsPrinted:
             source = write_shard(tmp_path / "damaged" / "a.jsonl", [{"text": "a"}, {"text": 1}])
         monkeypatch.setitem(sys.modules, "pyspark.sql", None)
         words = changed(ground.arguments(source, tmp_path / "out", *more), "--progress", "lines")
-        fails(words, "missing-package" if bad == "package" else "bad-shards")
+        fails(words, "missing-package" if bad == "package" else "unsuitable-data")
         ended = command(*words)
         assert (ended.out, ended.err.count("\n")) == ("", 1)
         assert not (tmp_path / "out.records").exists()
@@ -159,19 +155,8 @@ print("LOADED", *sys.modules)
 
 def test_the_package_alone_and_help_load_no_library_that_they_do_not_show() -> None:
     """The control: a command that does something loads them."""
-    slow = {
-        "numpy",
-        "scipy",
-        "pandas",
-        "pyarrow",
-        "numba",
-        "pyspark",
-        "apache_beam",
-        "gensim",
-        "rich",
-        "asyncio",
-        "ssl",
-    }
+    named = "numpy scipy pandas pyarrow numba pyspark apache_beam gensim rich asyncio ssl"
+    slow = set(named.split())
     call = [sys.executable, "-c", HELP]
     for more, loaded in (("", set[str]()), ("run(['mechanisms'])\nprint('LOADED', *sys.modules)", {"numpy", "numba"})):
         done = subprocess.run([*call[:-1], HELP + more], capture_output=True, text=True, check=True)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from corpusveil.errors import DataError, PackageError, SettingError, nearest, unreadable
+from corpusveil.gone import gone_setting
 from corpusveil.pipelines.fields import declared, named
 from corpusveil.pipelines.settings import Settings, rules
 from corpusveil.pipelines.settings.faults import Caller, cut, elsewhere, parameters, shown, validated
@@ -53,6 +54,8 @@ def read(file: str) -> Document:
                 )
             if section in OF_EVALUATE["section"]:
                 raise PackageError(f"{file}, [{section}]: {MISSING}")
+            if refusal := gone_setting(f"[{section}]"):
+                raise SettingError(f"{file}, [{section}]: {refusal}.")
             near = nearest(section, Settings.model_fields) or "."
             raise SettingError(f"{file}, [{_shown(section)}]: there is no such section{near}")
     written = validated(data, caller)

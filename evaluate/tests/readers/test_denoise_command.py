@@ -30,3 +30,14 @@ def test_a_model_is_made_of_counts_and_reads_a_release(tmp_path: Path) -> None:
     assert (len(read), read[60], read[121]) == (122, None, None)
     assert release_files(at["released"]) == before
     fails([*words, "--model", at["counts"]], "wrong-setting", "counts")
+
+
+def test_commands_that_were_of_the_package_itself_keep_their_names() -> None:
+    listed = succeeds("--help").out
+    for name in ("audit", "denoise", "model"):
+        assert f"\n  {name} " in listed
+        usage, _, help = succeeds(name, "--help").out.partition("\n\n")
+        assert (usage.split()[:3], help) == (
+            ["Usage:", "corpusveil", name],
+            succeeds("evaluate", name, "--help").out.partition("\n\n")[2],
+        )
