@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 import numbers
 import re
+import types
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     import uuid
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
 
@@ -80,7 +81,10 @@ class AddressError(UserError, code="unusable-address"):
 class ChangedError(UserError, code="input-changed"):
     """An input or artifact is not the one that the work was started with, or that was released."""
 class DataError(UserError, code="unsuitable-data"):
-    """A file, row or column of the data cannot be used; the other shards can."""
+    """A file, row or column of the data, or shards of the input, cannot be used; the other shards can."""
+
+    sentences: Mapping[int, str] = types.MappingProxyType({})
+    """Why each such shard cannot be used, by their numbers, if they are known."""
 class ArtifactError(UserError, code="damaged-artifact"):
     """A space, count, table, model, record, manifest or ledger entry is damaged, and its contents are not guessed."""
 class VersionError(UserError, code="other-version"):
@@ -93,20 +97,6 @@ class CapError(UserError, code="cap-exceeded"):
 class DiffersError(WorkError, code="differs"):
     """A release, its manifest or a ledger does not say what was required or what was recorded."""
 # fmt: on
-
-
-class BadShardsError(UserError, code="bad-shards"):
-    """The data of input shards cannot be used; ``sentences`` says why, by their numbers."""
-
-    def __init__(self, sentences: dict[int, str]) -> None:
-        first = sentences[min(sentences)]
-        others = len(sentences) - 1
-        more = f" ({others:,} more {'shard' if others == 1 else 'shards'} cannot be used.)" if others else ""
-        super().__init__(first + more)
-        self.sentences = sentences
-
-    def __reduce__(self) -> tuple[type[BadShardsError], tuple[dict[int, str]]]:
-        return BadShardsError, (self.sentences,)
 
 
 # Sentences that several rooms say.
@@ -200,6 +190,15 @@ def replaced(url: object, what: str) -> ChangedError:
     )
 
 
+def bad_shards(sentences: Mapping[int, str]) -> DataError:
+    """Return the error of shards that cannot be used, with why, by their numbers."""
+    others = len(sentences) - 1
+    more = f" ({others:,} more {'shard' if others == 1 else 'shards'} cannot be used.)" if others else ""
+    error = DataError(sentences[min(sentences)] + more)
+    error.sentences = sentences
+    return error
+
+
 def no_words() -> DataError:
     return DataError("The corpus has no words; name a corpus with text, or the column that has the text (text).")
 
@@ -248,6 +247,4 @@ def user_error_in(text: str) -> UserError | None:
     """Return the last of these errors in the traceback of an engine, if it says that the call or its input is wrong."""
     name, sentence = (_RAISED.findall(text) or [("", "")])[-1]
     kind = globals().get(name)
-    if not isinstance(kind, type) or not issubclass(kind, UserError):
-        return None
-    return BadShardsError({0: sentence}) if kind is BadShardsError else kind(sentence)
+    return kind(sentence) if isinstance(kind, type) and issubclass(kind, UserError) else None

@@ -14,22 +14,14 @@ import json
 import os
 import re
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from pydantic import Field
 
 from corpusveil.display import several
-from corpusveil.errors import (
-    AddressError,
-    ArtifactError,
-    BadShardsError,
-    CorpusveilError,
-    SettingError,
-    UserError,
-    WorkError,
-)
+from corpusveil.errors import AddressError, ArtifactError, CorpusveilError, DataError, SettingError, WorkError
 from corpusveil.pipelines.privatize import privatize
 from corpusveil.pipelines.resolve import key_of, refuse_published, resolve
 from corpusveil.pipelines.settings import needed
@@ -173,27 +165,22 @@ class Schedule:
 
     def damage(self) -> dict[str, str]:
         """Return the runs of files that are not as they were written: by name and size, manifests by digest."""
-        damaged: dict[str, str] = {}
-        folders = {name: files.join(self.output, name) for name in self.state.index.runs}
+        runs = self.state.index.runs
+        folders = {name: files.join(self.output, name) for name in runs}
         there = {name: files.sizes(files.join(folder, "data")) for name, folder in folders.items()}
-        for name, digest in self.state.index.runs.items():
-            damaged |= {} if _sha256(folders[name]) == digest else {files.join(folders[name], MANIFEST): name}
+        damaged = {files.join(folders[run], MANIFEST): run for run, was in runs.items() if _sha256(folders[run]) != was}
         for place, size in self.state.bytes.items():
             name, _, file = place.partition("/data/")
             damaged |= {} if there[name].get(file) == size else {files.join(self.output, place): name}
         return damaged
 
     def repair(self, watch: Watch) -> None:
-        """Write damaged runs again, with the same bytes. Raises UserError if their input is not as it was."""
+        """Write damaged runs again, with the same bytes; one whose input is not as it was stays as it is."""
         look = self.look()
         for name in dict.fromkeys(self.damage().values()):
-            folder, shards = files.join(self.output, name), self.shards_of(name, look)
-            digests = [keyed_digest(shard.url, self.record_key) for shard in shards]
-            if not shards or digests != [record.input.digest for record in self._made(name)]:
-                raise SettingError(
-                    f"{folder}: the input of this run has changed or is gone, so that it cannot be written again; "
-                    "restore the input as it was, or the release from a copy."
-                )
+            folder = files.join(self.output, name)
+            if not (shards := self.as_then(name, look, read=True)):
+                continue
             files.remove(files.join(folder, MANIFEST))  # without which the run is unfinished
             self.do(name, shards, watch)
             if _sha256(folder) != self.state.index.runs[name]:
@@ -219,6 +206,17 @@ class Schedule:
         """Return the shards of a run; none if one of them is gone, or if the run has no sound claim."""
         paths = self._claimed(name)
         return tuple(look.there[path] for path in paths) if look.there.keys() >= set(paths) else ()
+
+    def as_then(self, name: str, look: Look, *, read: bool = False) -> tuple[InputShard, ...]:
+        """Return the shards of a finished run if they are as they were; else none. All are ``read``, or the changed."""
+        shards, known, now = self.shards_of(name, look), self.state.shards, list[str]()
+        for shard in shards:
+            size, stamp, digest, _ = known[shard.relative]
+            same = not read and (size, stamp) == (shard.size, shard.stamp)
+            now.append(digest if same else keyed_digest(shard.url, self.record_key))
+        with contextlib.suppress(CorpusveilError):  # its records are gone or damaged
+            return shards if now == [record.input.digest for record in self._made(name)] else ()
+        return ()
 
     def _made(self, name: str) -> list[Shard]:
         """Return the records of a finished run's shards. Raises UserError without them."""
@@ -343,16 +341,17 @@ def _work(schedule: Schedule, watch: Watch, this: Start) -> int:
         look = schedule.look()
         schedule.give_up([name for name in schedule.unknown() if not schedule.shards_of(name, look)])
         name, shards = schedule.next_run(look, {*again, *out})
-        if not shards and not again:
-            break
         if not shards:
-            again = {}
-            continue
+            name, shards = schedule.next_run(look, out)
+        if not shards:
+            break
         this.run, this.due = name, len(shards)
         watch.warn(f"{name}: {several(len(shards), 'shard')}")
         try:
             schedule.do(name, shards, watch)
-        except BadShardsError as error:
+        except DataError as error:
+            if not error.sentences:
+                raise
             out |= {shards[number].relative: sentence for number, sentence in error.sentences.items()}
             schedule.give_up([name])
         else:
@@ -369,15 +368,17 @@ def _work(schedule: Schedule, watch: Watch, this: Start) -> int:
         watch.say("there is nothing new")
     this.left_out, this.damaged, this.due = len(look.left_out) + len(out), len(damage), 0
     fails = damage or (this.left_out and schedule.document.settings.schedule.left_out == "fail")
-    return UserError.exit_status if fails else 0
+    return DataError.exit_status if fails else 0
 
 
-def _told(schedule: Schedule, look: Look, damage: Collection[str]) -> Iterator[str]:
+def _told(schedule: Schedule, look: Look, damage: Mapping[str, str]) -> Iterator[str]:
     """Yield what a start leaves as it is."""
     for sentence in (*look.left_out, *schedule.state.left_out.values()):
         yield f"left out: {sentence}"
-    for url in damage:
-        yield f"damaged: {url}; 'corpusveil schedule {schedule.document.file} --repair' writes it again"
+    repair = f"'corpusveil schedule {schedule.document.file} --repair' writes it again"
+    restore = "input or records of this run have changed or are gone; restore them, or the release from a copy"
+    advice = {name: repair if schedule.as_then(name, look) else restore for name in set(damage.values())}
+    yield from (f"damaged: {url}; {advice[name]}" for url, name in damage.items())
     if look.young:
         yield f"{several(look.young, 'shard was', 'shards were')} written too recently, and left for a later start"
 

@@ -25,11 +25,11 @@ from typing import Any, ClassVar, Generic, TypeVar, get_args
 from corpusveil.errors import (
     AddressError,
     ArtifactError,
-    BadShardsError,
     CorpusveilError,
     DataError,
     UserError,
     WorkError,
+    bad_shards,
     of_code,
 )
 from corpusveil.storage import files, lease
@@ -153,7 +153,7 @@ def claimed(place: Records, name: str, mine: R, foreign: str | None) -> R:
 def run_tasks(work: Work[R], left: Sequence[Any], engine: Engine, shown: AbstractContextManager[Any]) -> None:
     """Let an engine do the tasks that are left, while progress is ``shown``.
 
-    Raises BadShardsError for tasks with faulty data, another UserError for another reason to refuse a task, and
+    Raises DataError for tasks with faulty data, another UserError for another reason to refuse a task, and
     WorkError if the engine fails.
     """
     with shown:
@@ -181,7 +181,7 @@ def forget_failed(place: Records) -> None:
 
 
 def refuse_failed(place: Records) -> None:
-    """Raise BadShardsError if the data of tasks were faulty, and any other error of a task as itself."""
+    """Raise DataError if the data of tasks were faulty, and any other error of a task as itself."""
     sentences: dict[int, str] = {}
     for at, name in enumerate(place.names("failed")):
         if (failed := place.read(f"failed/{name}", Failed)) is not None:
@@ -191,7 +191,7 @@ def refuse_failed(place: Records) -> None:
             numbered = _NUMBERED.match(name)
             sentences.setdefault(int(numbered[1]) if numbered else at, failed.sentence)
     if sentences:
-        raise BadShardsError(sentences)
+        raise bad_shards(sentences)
 
 
 class Done(Record):

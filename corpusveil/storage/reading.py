@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from corpusveil.choices import Separator
-from corpusveil.errors import BadShardsError, CorpusveilError, DataError, SettingError, UserError
+from corpusveil.errors import CorpusveilError, DataError, SettingError, UserError, bad_shards
 from corpusveil.storage import compression, files, formats
 from corpusveil.storage.inputs import InputShard
 from corpusveil.storage.rows import BadRow, Batch, Columns
@@ -77,7 +77,7 @@ def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str 
     target = formats.find(suffix) if suffix else source
     if source.has_separator and not _have_names(shards, columns.separator):
         why = "this file is empty, and no line names columns; export again, or leave it out if there are no rows."
-        raise BadShardsError({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
+        raise bad_shards({number: f"{shard.url}: {why}" for number, shard in enumerate(shards)})
     if columns.separator != "comma" and not (source.has_separator or target.has_separator):
         raise SettingError(f"separator {columns.separator}: neither input nor output is CSV; leave separator out.")
     source.check(columns)
@@ -86,13 +86,13 @@ def checked_columns(columns: Columns, shards: Sequence[InputShard], suffix: str 
 
 
 def first_rows(task: ShardTask, columns: Columns, bad: BadRows | None) -> list[Batch]:
-    """Return the first rows of the first shard. Raises BadShardsError if they cannot be used."""
+    """Return the first rows of the first shard. Raises DataError if they cannot be used."""
     try:
         with files.open_read(task.url) as file:
             batches = formats.form_of(task.url).batches(file, task.url, columns, 0, _FIRST_ROWS)
             return list(_sound(batches, task, columns.id, bad))
     except DataError as error:
-        raise BadShardsError({task.shard: str(error)}) from None
+        raise bad_shards({task.shard: str(error)}) from None
     except CorpusveilError:
         raise
     except Exception:  # noqa: BLE001 - the task itself fails, and hides its text, which can quote a document

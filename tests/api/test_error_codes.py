@@ -6,10 +6,9 @@ import ast
 import pickle
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from corpusveil import errors
-from corpusveil.errors import BadShardsError, DataError
+from corpusveil.errors import DataError, bad_shards
 from scripts import error_codes
 
 ROOT = Path(__file__).parents[2]
@@ -55,9 +54,9 @@ class TestTheWay:
     def test_between_processes(self) -> None:
         """Class, sentence and code arrive as they were raised."""
         for kind in error_codes.coded():
-            told: Any = {3: "in/c.csv: this is damaged."} if kind is BadShardsError else "in/c.csv: this is damaged."
-            came = pickle.loads(pickle.dumps(kind(told)))
+            came = pickle.loads(pickle.dumps(kind("in/c.csv: this is damaged.")))
             assert (type(came), str(came), came.code) == (kind, "in/c.csv: this is damaged.", kind.code)
+        assert pickle.loads(pickle.dumps(bad_shards({3: "a."}))).sentences == {3: "a."}
 
     def test_out_of_an_engine_s_traceback(self) -> None:
         """Another library's error of the same name may quote a document, and is not told."""

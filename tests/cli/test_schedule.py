@@ -24,12 +24,6 @@ def lines(folder: Path, name: str, *documents: int) -> None:
     write_shard(folder / "in" / name, [{"key": one, "text": text} for one, text in texts.items()])
 
 
-def touch(folder: Path, name: str) -> None:
-    """Give a shard another time without another content: of a clock that is ahead by an hour."""
-    path = folder / "in" / name
-    os.utime(path, ns=(0, path.stat().st_mtime_ns + 3600 * 10**9))
-
-
 def settings() -> dict[str, dict[str, Any]]:
     return basic(
         corpus={"input": ["in"], "id": "key", "name": "news"}, ledger={"path": "ledger", "unit": ["key"]},
@@ -127,7 +121,8 @@ def test_a_changed_shard_is_a_further_release_or_refused(ground: Path) -> None:
 def test_a_touched_shard_is_none(ground: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another time, equal content: nothing is released, and the next start does not even read it."""
     start(ground)
-    touch(ground, "day-1/a.jsonl")
+    path = ground / "in/day-1/a.jsonl"
+    os.utime(path, ns=(0, path.stat().st_mtime_ns + 3600 * 10**9))  # of a clock that is ahead by an hour
     start(ground)
     monkeypatch.setattr(schedule, "keyed_digest", lambda *_: pytest.fail("read again"))
     assert "there is nothing new" in start(ground).out
@@ -159,9 +154,28 @@ def test_a_half_deleted_output_is_noticed_and_written_again(ground: Path) -> Non
         succeeds("schedule", ground / "s.toml", "--repair", *QUIET)
         assert release_files(ground / "out/run-00001") == before
         start(ground)
-    (ground / "out/run-00001/data/part-00000-of-00002.jsonl").write_text("")
-    lines(ground, "day-1/a.jsonl", 8)
-    fails(["schedule", ground / "s.toml", "--repair"], "wrong-setting", "run-00001", "cannot be written again")
+
+
+def test_a_run_whose_input_has_changed_is_named_and_holds_up_no_repair_or_release(ground: Path) -> None:
+    """And is repaired once its input is as it was."""
+    start(ground)
+    for number in (2, 3):
+        lines(ground, f"day-{number}/a.jsonl", number)
+        start(ground)
+    before = [release_files(ground / f"out/run-0000{run}") for run in (1, 3)]
+    lines(ground, "day-1/a.jsonl", 1, 8)
+    start(ground)
+    for run in (1, 3):
+        (ground / f"out/run-0000{run}/data/part-00000-of-00001.jsonl").write_text("")
+    lines(ground, "day-4/a.jsonl", 9)
+    for words in (["--repair"], []):
+        ended = command("schedule", ground / "s.toml", *words, *QUIET)
+        assert (ended.status, ended.err.count("damaged: "), ended.err.count("--repair")) == (2, 1, 0)
+        assert "run-00001/data/part-00000-of-00001.jsonl; input or records of this run have changed or" in ended.err
+    assert (release_files(ground / "out/run-00003"), len(released(ground, 5))) == (before[1], 1)
+    lines(ground, "day-1/a.jsonl", 1, 2)
+    succeeds("schedule", ground / "s.toml", "--repair", *QUIET)
+    assert release_files(ground / "out/run-00001") == before[0]
 
 
 def test_a_lost_state_is_made_again_and_lost_records_are_refused(ground: Path) -> None:

@@ -203,7 +203,7 @@ def test_a_unit_that_json_lacks_is_named_as_what_it_is(ground: Ground, tmp_path:
     """elizaOS/eliza#3886: null is no text of four letters."""
     (tmp_path / "x.jsonl").write_text(f'{{"text": "{WORDS[1]}", "c": {value}}}\n')
     words = ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", "--ledger", tmp_path / "ledger", "--unit", "c")
-    fails(words, "bad-shards", f"row 1: the unit c {why};")
+    fails(words, "unsuitable-data", f"row 1: the unit c {why};")
 
 
 def test_a_long_name_is_written_or_refused_before_anything_is_drawn(ground: Ground, tmp_path: Path) -> None:

@@ -191,13 +191,11 @@ class TestUnits:
 
     def test_a_mistyped_unit_pins_nothing(self, space: Space, tmp_path: Path, ledger: str) -> None:
         """Before a release is entered, a ledger has no units."""
-        with refused("bad-shards", "custmer"):
+        with refused("unsuitable-data", "custmer"):
             release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, unit="custmer")
         release_files(release_of(space), tmp_path, [{"customer": 1, "text": TEXT}], ledger, cap=1.0)
 
-    def test_ids_that_are_unique_in_one_data_set_have_a_name_space(
-        self, space: Space, tmp_path: Path, ledger: str
-    ) -> None:
+    def test_ids_unique_in_one_data_set_have_a_name_space(self, space: Space, tmp_path: Path, ledger: str) -> None:
         rows = [{"customer": 1, "text": TEXT}]
         for number, namespace in enumerate(("a", "b")):
             release_files(release_of(space, number=number), tmp_path, rows, ledger, namespace=namespace, cap=1.0)
@@ -207,12 +205,10 @@ class TestUnits:
         assert sorted(line["namespace"] for line in spent.releases) == ["a", "b"]
         assert spent.most == pytest.approx(NATS), "of one of them"
 
-    def test_a_document_without_a_unit_stops_the_release_with_its_row(
-        self, space: Space, tmp_path: Path, ledger: str
-    ) -> None:
+    def test_a_row_without_a_unit_is_named_and_stops_all(self, space: Space, tmp_path: Path, ledger: str) -> None:
         """In files and frames; a document without a text needs none."""
         rows = [{"customer": 1, "text": TEXT}, {"customer": None, "text": TEXT}]
-        with refused("bad-shards", "s.jsonl", "row 2"):
+        with refused("unsuitable-data", "s.jsonl", "row 2"):
             release_files(release_of(space), tmp_path, rows, ledger)
         frame = pd.DataFrame({"customer": ["a", None, None], "text": [TEXT, None, TEXT]})
         with refused("unsuitable-data", "row 3"):

@@ -61,7 +61,7 @@ def test_rows_without_a_unit_are_bad_rows(tmp_path: Path, form: str) -> None:
     release = release_of(make_space(tmp_path / "space"))
     call = (release, [str(path)], str(tmp_path / "out"), Local())
     options = {"columns": Columns(id="id"), "spending": ledger.spending("customer", None)}
-    with refused("bad-shards", "row"):
+    with refused("unsuitable-data", "row"):
         privatize_corpus(*call, **options)
     done = privatize_corpus(*call, **options, on_bad_rows="drop")
     assert (done.counts.bad_rows, done.counts.documents) == (2, 2)

@@ -202,7 +202,7 @@ class TestErrors:
             ({"salt": "ab"}, "wrong-setting", "salt"),
             ({"inputs": str(tmp_path / "none.jsonl")}, "missing-file", "none.jsonl"),
             ({"words": (30, 31)}, "unsuitable-data", "0 passages"),
-            ({"text": "body"}, "bad-shards", "body"),
+            ({"text": "body"}, "unsuitable-data", "body"),
         ):
             call: dict[str, Any] = {"inputs": corpus, "licence": "CC0"} | given
             with refused(code, named):

@@ -97,13 +97,10 @@ def test_a_crash_between_data_and_record_costs_that_task(source: Path) -> None:
 def test_a_wrong_input_is_tried_once_and_said_once(source: Path) -> None:
     """All others are done; the sentence goes when the input is mended. A fault of anything else is raised as itself."""
     with refused("unusable-address", "out"):
-        run(
-            stage(source, fault=raising(1, AddressError("out: there is no permission to write here."))),
-            TASKS[:2],
-            Local(),
-        )
+        denied = AddressError("out: there is no permission to write here.")
+        run(stage(source, fault=raising(1, denied)), TASKS[:2], Local())
     wrong = stage(source, fault=raising(1, DataError("in/1: this part is wrong.")))
-    with refused("bad-shards", "in/1") as told:
+    with refused("unsuitable-data", "in/1") as told:
         run(wrong, TASKS, Local())
     assert told.value.sentences == {1: "in/1: this part is wrong."}  # type: ignore[attr-defined]
     assert wrong.worked == [1, 2, 3]

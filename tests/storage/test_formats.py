@@ -211,7 +211,7 @@ def test_a_run_ends_with_the_names_of_columns_that_it_did_not_copy(ground: Groun
         *_, last = succeeds(*ground.arguments(source, tmp_path / f"out {left}", "--id", "id", *more)).out.splitlines()
         assert last.startswith(f"not copied: {left} (" if left else "copied in the clear: id, note")
     for name in ("all", "*"):
-        fails(ground.arguments(source, tmp_path / "no", "--keep", name), "bad-shards", f"no column {name!r}")
+        fails(ground.arguments(source, tmp_path / "no", "--keep", name), "unsuitable-data", f"no column {name!r}")
 
 
 class TestSplitting:

@@ -189,7 +189,7 @@ def test_bad_rows_are_dropped_and_counted(ground: Ground, tmp_path: Path, name: 
     """The records name the places of the first ones; nothing of their content is anywhere."""
     data, numbers = BAD[name]
     (tmp_path / name).write_bytes(data)
-    fails(ground.arguments(tmp_path / name, tmp_path / "out"), "bad-shards", f"{name}, row {numbers[0]}: ")
+    fails(ground.arguments(tmp_path / name, tmp_path / "out"), "unsuitable-data", f"{name}, row {numbers[0]}: ")
     ended = succeeds(*ground.arguments(tmp_path / name, tmp_path / "out", *DROP))
     assert f"{several(len(numbers), 'row')} could not be read" in ended.err
     assert UNKNOWN not in ended.out + ended.err
@@ -236,14 +236,14 @@ def test_csv_is_refused_whole_where_the_end_of_a_row_is_not_certain(
         more.append(("--id", "id", "--ledger", tmp_path / "ledger", "--unit", "id", "--cap", 9))
         for words in (more[number % 3], (*more[(number + 1) % 3], *DROP)):
             call = ground.arguments(path, out, *words, "--separator", separator)
-            assert UNKNOWN not in fails(call, "bad-shards", path, "not valid CSV"), (broken, words)
+            assert UNKNOWN not in fails(call, "unsuitable-data", path, "not valid CSV"), (broken, words)
             assert not list(out.rglob("*part*")), (broken, words)
         fails(["preview", path, *space, "--epsilon", 1, "--separator", separator], "unsuitable-data", path)
         with refused("unsuitable-data", path):
             match([str(path)], [str(path)], separator=separator)
         if separator == "comma":
-            fails(["count", path, "--output", tmp_path / "counts"], "bad-shards", path)
-            fails(["tokenize", path, "--tokenizer", "word", "--output", tmp_path / "tokens"], "bad-shards", path)
+            fails(["count", path, "--output", tmp_path / "counts"], "unsuitable-data", path)
+            fails(["tokenize", path, "--tokenizer", "word", "--output", tmp_path / "tokens"], "unsuitable-data", path)
 
 
 def test_rows_of_csv_are_whole_wherever_a_chunk_ends(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -272,7 +272,7 @@ def test_not_one_sound_row_is_a_wrong_call(ground: Ground, tmp_path: Path) -> No
     (tmp_path / "x.jsonl").write_bytes(SOUND * (BLOCK_ROWS + 1))
     for more in ((), ("--rows-per-task", BLOCK_ROWS)):
         words = ground.arguments(tmp_path / "x.jsonl", tmp_path / "out", *DROP, "--text", "txt", *more)
-        fails(words, "bad-shards", "no row can be read")
+        fails(words, "unsuitable-data", "no row can be read")
         assert not list((tmp_path / "out").rglob("part-*"))
 
 
@@ -282,7 +282,7 @@ def test_a_mended_input_has_no_bad_row(ground: Ground, tmp_path: Path) -> None:
         (tmp_path / f"{number}.jsonl").write_bytes(SOUND + b"{\n")
     (tmp_path / "2.jsonl").write_bytes(b"\x1f\x8b")
     arguments = ground.arguments(f"{tmp_path}/*.jsonl", tmp_path / "out", *DROP)
-    fails(arguments, "bad-shards")
+    fails(arguments, "unsuitable-data")
     assert dropped(tmp_path / "out", "part-00001-of-00003.json") == [2]
     for number in range(1, 3):
         (tmp_path / f"{number}.jsonl").write_bytes(SOUND)
@@ -305,7 +305,7 @@ def test_an_empty_id_is_none(ground: Ground, tmp_path: Path, form: str) -> None:
     else:
         path.write_text("".join(f'{{"text": "{text}", "id": "{id}"}}\n' for text, id in zip(texts, ids, strict=True)))
     call = ground.arguments(path, tmp_path / "out", "--id", "id")
-    fails(call, "bad-shards", f"{path}, row 2: the id column 'id' is empty")
+    fails(call, "unsuitable-data", f"{path}, row 2: the id column 'id' is empty")
     succeeds(*call, *DROP)
     assert dropped(tmp_path / "out") == [2]
 

@@ -95,7 +95,7 @@ def test_a_float_that_json_cannot_say_is_refused_by_its_column(ground: Ground, t
             if form in {"csv", "parquet"}:
                 succeeds(*call)
             else:
-                fails(call, "bad-shards", tmp_path / "x.parquet", "'bad'")
+                fails(call, "unsuitable-data", tmp_path / "x.parquet", "'bad'")
                 assert not data_files(output)
     shown = data_files(tmp_path / f"{pa.float64().id}-csv")[0].read_text()
     assert [line.split(",")[1:] for line in shown.splitlines()] == [["fair", "bad"], ["1.0", "1.0"], ["", "NaN"]]
