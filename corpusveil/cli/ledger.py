@@ -25,8 +25,8 @@ def show(
             "--unit",
             "--document",
             help=(
-                "Show one unit only: its value, such as a customer's id, NAME=VALUE if the ledger has several kinds of "
-                "units, or the text itself if the unit is content. '-' reads it from standard input."
+                "Show one unit: its value, such as a customer's id, NAME=VALUE if the ledger has several kinds of "
+                "units, or the text if the unit is content. '-' reads it from standard input. Default: all units."
             ),
             metavar="VALUE",
         ),

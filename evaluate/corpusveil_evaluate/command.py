@@ -16,7 +16,10 @@ Space = Annotated[
 Mechanism = Annotated[str, typer.Option(help="The mechanism. 'corpusveil mechanisms' lists all.", metavar="NAME")]
 Parameters = Annotated[
     list[str] | None,
-    typer.Option(help="A parameter of the mechanism, such as gamma=50. Repeatable.", metavar="NAME=VALUE"),
+    typer.Option(
+        help="A parameter of the mechanism, such as gamma=18. Repeatable. Default: the mechanism's own.",
+        metavar="NAME=VALUE",
+    ),
 ]
 StopWords = Annotated[
     str, typer.Option(help="What happens to stop words: privatize, resample, mask, drop or keep.", metavar="POLICY")
@@ -50,7 +53,7 @@ def readers(
         typer.Option("--text", help="Public texts that the model has not counted. Default: none.", metavar="FILE"),
     ] = None,
     output: Annotated[
-        str | None, typer.Option(help="Also write the figures as JSON to this file.", metavar="URL")
+        str | None, typer.Option(help="Also write the figures as JSON to this file. Default: none.", metavar="URL")
     ] = None,
 ) -> None:
     """Print the share of words that each of several readers guesses. Reads public data only.
@@ -174,11 +177,12 @@ def audit(
         str | None, typer.Argument(help="The release of the originals: its folder or URL.", metavar="RELEASE")
     ] = None,
     store: Annotated[
-        str | None, typer.Option(help="The store of a release by passages: a URL or name.", metavar="URL")
+        str | None,
+        typer.Option(help="The store of a release by passages: a URL or name. Default: none.", metavar="URL"),
     ] = None,
     space: Annotated[
         str | None,
-        typer.Option(help="The space of a release by words, or of the mechanism: a URL or name.", metavar="URL"),
+        typer.Option(help="The space of a release by words, or of the mechanism. Default: none.", metavar="URL"),
     ] = None,
     text: Annotated[str, typer.Option(help="The column that has the text, in both.", metavar="COLUMN")] = "text",
     id: Annotated[
@@ -191,17 +195,18 @@ def audit(
         ),
     ] = None,
     mechanism: Annotated[
-        str | None, typer.Option(help="A mechanism to check instead of a release.", metavar="NAME")
+        str | None, typer.Option(help="A mechanism to check instead of a release. Default: none.", metavar="NAME")
     ] = None,
     parameter: Parameters = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="The epsilon of a word, above 0. A mechanism needs it.", metavar="NUMBER")
+        float | None,
+        typer.Option(help="The epsilon of a word, above 0; a mechanism needs it. Default: none.", metavar="NUMBER"),
     ] = None,
     claim: Annotated[
         bool, typer.Option("--claim", help="Check the claim of the mechanism's paper instead of its guarantee.")
     ] = False,
     output: Annotated[
-        str | None, typer.Option(help="Also write the audit of a mechanism as JSON to this file.", metavar="URL")
+        str | None, typer.Option(help="Also write the audit of a mechanism as JSON. Default: none.", metavar="URL")
     ] = None,
 ) -> None:
     """Check the texts of a release, or the guarantee of a mechanism. The exit status is 1 if it is refuted.
