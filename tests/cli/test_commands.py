@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import stat
 import subprocess
@@ -12,6 +13,7 @@ import pytest
 import typer
 
 import corpusveil
+from corpusveil.cli import main
 from corpusveil.cli.main import ADDED
 from tests.calls import command, fails, succeeds
 from tests.engines.corpora import Ground, manifest, rows, write_corpus, write_shard
@@ -161,3 +163,13 @@ def test_the_package_alone_and_help_load_no_library_that_they_do_not_show() -> N
     for more, loaded in (("", set[str]()), ("run(['mechanisms'])\nprint('LOADED', *sys.modules)", {"numpy", "numba"})):
         done = subprocess.run([*call[:-1], HELP + more], capture_output=True, text=True, check=True)
         assert loaded <= slow & set(done.stdout.rpartition("LOADED ")[2].split()) <= (slow if loaded else set())
+
+
+@pytest.mark.parametrize("name", [name for name in main.COMMANDS if name != "evaluate"])
+def test_help_names_the_default_of_each_option(name: str) -> None:
+    """Help is read one option at a time. Flags are off, and ``run --init`` is an act of its own."""
+    made = main.command(name)
+    for each in getattr(made, "commands", {name: made}).values():
+        options = [option for option in each.params if not getattr(option, "is_flag", True) and option.name != "init"]
+        shown = [" ".join(option.get_help_record(typer.Context(each))) for option in options]
+        assert not [line for line in shown if not re.search(r"[Dd]efault: |\[required\]", line)]

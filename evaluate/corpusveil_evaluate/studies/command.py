@@ -50,7 +50,8 @@ def study(
         str | None, typer.Option(help="For pypantera: queries. Default: parts of bundled text.", metavar="FILE")
     ] = None,
     qrels: Annotated[
-        str | None, typer.Option(help="For pypantera: judgments in TREC's format, for --queries.", metavar="FILE")
+        str | None,
+        typer.Option(help="For pypantera: judgments of --queries, as TREC's. Default: none.", metavar="FILE"),
     ] = None,
     config: Annotated[
         str | None, typer.Option(help="A TOML file that overrides keys of the grid. Default: none.", metavar="FILE")
