@@ -146,8 +146,7 @@ class TestANameThatNobodyProvides:
         monkeypatch.setattr(registry, "_points", functools.cache(registry._points.__wrapped__))
 
     @pytest.mark.parametrize(
-        ("name", "wanted"),
-        [("de", "' (docs/languages.md)."), ("demo", "', or pip install corpusveil-space-en.")],
+        ("name", "wanted"), [("de", "' (docs/languages.md)."), ("demo", "', or pip install corpusveil-space-en.")]
     )
     def test_is_a_sentence_with_what_to_do(self, here: Path, name: str, wanted: str) -> None:
         """No package is named but our own."""
