@@ -39,8 +39,8 @@ Groups are not possessive: before Python 3.11.5, ``re`` matches a quote that is 
 """
 _MEND = (
     "a row has as many cells as the first line and at most 32 MiB, a cell with separators, line breaks or quotes is in "
-    "quotes, quotes in it are written twice (in Spark, by option('escape', '\"')), all lines end alike, the text is "
-    f"UTF-8; write the file so, or as JSON lines. {RECODE}"
+    "quotes, quotes in it are written twice (in Spark, by option('escape', '\"')), no line ends in \\r alone, the text "
+    f"is UTF-8; write the file so, or as JSON lines. {RECODE}"
 )
 
 
