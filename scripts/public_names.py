@@ -49,7 +49,7 @@ def stub() -> str:
 
 HEAD = """# Python by task
 
-`import corpusveil as cv` gives these names. Each value prints a description of itself, without key and text. A wrong
+`import corpusveil as cv` gives these names. Each object prints its description, without key and text. A wrong
 call raises a `cv.UserError` that says what to write; a program checks its [`code`](errors.md). `make lint` writes this
 page. All examples continue from these lines:
 """

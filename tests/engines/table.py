@@ -20,7 +20,7 @@ NOTES = {
 """What a row does not say: a sentence for an engine, also for one that could not be made to run."""
 HEAD = """# Engines: what was run on which
 
-This page says which engines wrote the bytes of one local process. `make engines` installs each engine on this machine,
+This page lists the engines that wrote the same bytes as one local process. `make engines` installs each on this machine,
 without root, and runs a release of five shards, one of them split into pieces, with a ledger.
 
 | promise | what is checked |

@@ -18,10 +18,10 @@ ENGINES = {
 }
 HEAD = """# Faults: runs that are killed, cut off or started twice
 
-A run that is killed, cut off or started twice leaves no wrong file, and the same command completes it.
+This page lists the faults that were tried on runs. None left a wrong file, and the same command completed each run.
 
-`make faults` ran a release with a ledger and five shards, one of them split into pieces. It held the process that was
-about to make a file appear, and then did the harm, at up to nine moments between the claim of the folders and the last
+`make faults` ran a release with a ledger and five shards, one of them split into pieces. It paused the process just
+before a file appeared, and then caused the fault, at up to nine moments between the claim of the folders and the last
 page.
 
 In every case, the release is byte for byte that of an undisturbed run. Before it was finished, it showed no manifest and
