@@ -9,6 +9,7 @@ import uuid
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Any
 
 import pyarrow as pa
@@ -61,14 +62,15 @@ class Ledger:
         if not isinstance(self.url, (str, os.PathLike)) or not str(self.url):
             raise SettingError("url: a ledger is a folder; give its path or URL, as in cv.Ledger('ledger').")
         object.__setattr__(self, "url", files.as_text(self.url))
-        if self.cap is not None and (isinstance(self.cap, (bool, str)) or not self.cap > 0):
+        if self.cap is not None and (isinstance(self.cap, bool) or not (isinstance(self.cap, Real) and self.cap > 0)):
             raise SettingError(f"cap {self.cap!r}: give a number of nats above 0.")
         if self.over_cap not in OVER_CAP:
             raise not_a_choice("over_cap", self.over_cap, OVER_CAP)
 
     def spending(self, unit: str | Sequence[str] | Mapping[str, str] | None, namespace: str | None) -> Spending:
         """Return the ledger, its cap and the units in the form that a release uses."""
-        return Spending(self.url, self.cap, units_of(unit), namespace or "", self.over_cap)
+        cap = self.cap if isinstance(self.cap, int | None) else float(self.cap)  # as JSON has it
+        return Spending(self.url, cap, units_of(unit), namespace or "", self.over_cap)
 
     def spent(self) -> LedgerSummary:
         """Return the spending, release by release, and the most that any unit has spent.

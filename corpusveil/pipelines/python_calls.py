@@ -7,6 +7,7 @@ import functools
 from collections.abc import Mapping, Sequence
 from typing import Any, overload
 
+import numpy as np
 import pyarrow as pa
 
 from corpusveil.choices import Duplicates, OnBadRows, Separator
@@ -154,7 +155,7 @@ def _named(call: str, space: str | Space | None, mechanism: str | None, policies
                 raise SettingError(f"{call}: {name}: this is not saved; save(URL) it, and give what that returns.")
             made.setdefault(setting.name, {})[setting.key] = value.url
         elif value is not None:
-            made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else value
+            made.setdefault(setting.name, {})[setting.key] = list(value) if isinstance(value, tuple) else _whole(value)
     if (output := made.get("output")) is not None:
         output["path"] = "-"
     return validated(made, caller).with_names()
@@ -198,7 +199,7 @@ def privatize_corpus(
     1
     """
     private = None if records is None else files.as_text(records)
-    writes = CorpusOut(files.as_text(output), private, format, rows_per_task)
+    writes = CorpusOut(files.as_text(output), private, format, _whole(rows_per_task))
     if not isinstance(mark_source, bool):
         raise of_other_type("mark_source", mark_source, "True or False")
     run = _run(release, inputs, writes, text, id, keep, separator, corpus, root, ledger, unit, on_bad_rows)
@@ -250,6 +251,11 @@ def _run(
     validated({"corpus": {"input": ["-"]} | reading, "output": {"path": "-"} | writing}, caller)
     spending = require_ledger(ledger, unit, corpus)
     return Run(release, CorpusIn(addresses(inputs), columns, at, corpus, on_bad_rows), writes, spending=spending)
+
+
+def _whole(value: Any) -> Any:
+    """Return a whole number of NumPy as one of Python, and anything else as it is."""
+    return value.item() if isinstance(value, np.integer) else value
 
 
 def _engine(engine: Engine | None) -> Engine:

@@ -15,7 +15,7 @@ import os
 import re
 import time
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from prometheus_client import CollectorRegistry, Gauge, write_to_textfile
 from pydantic import Field
@@ -138,7 +138,8 @@ class Schedule:
         )
         plan = resolve(settings)
         self._refuse_other(plan.run)
-        privatize(plan, watch, announced=not self.state.release)
+        run = plan.run.as_claimed() if name in self.state.index.runs else plan.run  # as a repair
+        privatize(replace(plan, run=run), watch, announced=not self.state.release)
 
     def enter(self, name: str, shards: Sequence[InputShard] = ()) -> None:
         """Enter a finished run, from its records; ``shards`` are its input as it was listed before, if known."""
@@ -189,10 +190,9 @@ class Schedule:
 
     def unknown(self) -> list[str]:
         """Return the names of the runs that have an output or a claim and are not in the state, in order."""
-        names = {name for name in files.listing(self.output, folders=True) if _RUN.fullmatch(name)}
-        for name in files.listing(self.records.url, folders=True):
-            if _RUN.fullmatch(name) and files.exists(self.records.address(name, "run.json")):
-                names.add(name)
+        claims = filter(_RUN.fullmatch, files.listing(self.records.url, folders=True))
+        names = {name for name in claims if files.exists(self.records.address(name, "run.json"))}
+        names.update(filter(_RUN.fullmatch, files.listing(self.output, folders=True)))
         return sorted(names.difference(self.state.index.runs), key=lambda name: int(name[4:]))
 
     def _claimed(self, name: str) -> list[str]:

@@ -37,8 +37,8 @@ class CorpusIn:
 
     ``root`` is the folder at which the paths in documents' identities begin; by default the lowest folder that all
     inputs share. ``name`` names the corpus; by default it is the name of that folder. Without an id column it is part
-    of documents' identities. ``on_bad_rows`` says whether an unreadable row stops the run or is left out
-    and counted.
+    of documents' identities. ``on_bad_rows`` says whether an unreadable row stops the run, or is left out and
+    counted.
     """
 
     inputs: Sequence[str] = field(metadata=another("other input shards"))

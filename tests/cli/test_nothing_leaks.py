@@ -13,15 +13,8 @@ from corpusveil.kernel.kernel import Kernel
 from corpusveil.storage.documents import Documents
 from tests.engines.corpora import CANARIES, COLUMN_CANARY, NAME_CANARY, Ground, records_text, run, text_of, write_shard
 
-IN_TEXT = [
-    *CANARIES.values(),
-    "canaryfield",
-    "canary-mail",
-    "canary-host",
-    "pathcanary",
-    "secretcanary",
-    "canaryhandle",
-]
+OTHERS = ["canaryfield", "canary-mail", "canary-host", "pathcanary", "secretcanary", "canaryhandle"]
+IN_TEXT = [*CANARIES.values(), *OTHERS]
 PLANTED = [*IN_TEXT, COLUMN_CANARY]
 
 

@@ -156,6 +156,21 @@ def test_a_half_deleted_output_is_noticed_and_written_again(ground: Path) -> Non
         start(ground)
 
 
+def test_a_run_is_repaired_as_it_was_counted_and_cut_though_settings_have_changed(ground: Path) -> None:
+    nights = [{name: section for name, section in settings().items() if name != "ledger"}, settings(), settings()]
+    nights[2]["ledger"]["over_cap"] = "drop"
+    for number, night in enumerate(nights, 2):
+        save(ground / "s.toml", night)
+        start(ground)
+        lines(ground, f"day-{number}/b.jsonl", number)
+    before = [release_files(ground / f"out/run-0000{run}") for run in (1, 2)]
+    for again in (nights[2], nights[1]):
+        for run in (1, 2):
+            next((ground / f"out/run-0000{run}/data").iterdir()).unlink()
+        succeeds("schedule", save(ground / "s.toml", again), "--repair", *QUIET)
+        assert [release_files(ground / f"out/run-0000{run}") for run in (1, 2)] == before
+
+
 def test_a_run_whose_input_has_changed_is_named_and_holds_up_no_repair_or_release(ground: Path) -> None:
     """And is repaired once its input is as it was."""
     start(ground)

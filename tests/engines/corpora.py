@@ -72,16 +72,8 @@ def text_of(rng: random.Random, words: int) -> str:
     for at in range(5, words, 11):
         chosen[at] += rng.choice((",", ".", "!", " \u2014", "\u2026"))
     if words and rng.random() < 0.3:
-        rare = (
-            *CANARIES.values(),
-            "caf\u00e9",
-            "\u0130stanbul",
-            "e\u0301te\u0301",
-            "12,5",
-            "\u0663\u0664",
-            "don\u2019t",
-        )
-        chosen[rng.randrange(words)] = rng.choice(rare)
+        rare = ("caf\u00e9", "\u0130stanbul", "e\u0301te\u0301", "12,5", "\u0663\u0664", "don\u2019t")
+        chosen[rng.randrange(words)] = rng.choice((*CANARIES.values(), *rare))
     return rng.choice((" ", " ", "  ", "\n", "\u00a0", "\t")).join(chosen)
 
 

@@ -113,15 +113,19 @@ class Run:
         release, columns = self.release, reads.columns
         is_table = (formats.suffix_of(writes.format) or formats.suffix_of_file(shards[0].url)) == ".parquet"
         return ShardJob(
-            release.kernel(),
-            reads,
-            writes,
-            release.digest,
-            release.key.fingerprint(),
-            release.key.derive("records"),
-            self.debug,
-            kept_types=first_types(shards, columns) if is_table and columns.keep else (),
-        )
+            release.kernel(), reads, writes, release.digest, release.key.fingerprint(), release.key.derive("records"),
+            self.debug, kept_types=first_types(shards, columns) if is_table and columns.keep else (),
+        )  # fmt: skip
+
+    def as_claimed(self) -> Run:
+        """Return the run as its claim counts it and leaves rows out; settings may have changed since."""
+        claim = self.writes.private.read("run.json", Claim)
+        then = {} if claim is None else claim.claimed
+        spending = self.spending if then.get("ledger") else None
+        if spending is not None:
+            spending = dataclasses.replace(spending, over_cap=then.get("over_cap", spending.over_cap))
+        reads = dataclasses.replace(self.reads, on_bad_rows=then.get("on_bad_rows", self.reads.on_bad_rows))
+        return dataclasses.replace(self, reads=reads, spending=spending)
 
     def privatize(self, engine: Engine) -> Outcome:
         """Privatize every shard into ``data`` of the output, and write ``manifest.json`` there last.
@@ -136,12 +140,8 @@ class Run:
         shards, reads = self.source(hidden)
         columns = reads.columns
         self._check(shards, columns, writes.url, writes.private)
-        tasks = plan(
-            shards,
-            formats.suffix_of(writes.format),
-            writes.rows_per_task,
-            lambda: engine.slots(),  # noqa: PLW0108 - only asked when it matters
-        )
+        slots: Callable[[], int] = lambda: engine.slots()  # noqa: PLW0108, E731 - only asked when it matters
+        tasks = plan(shards, formats.suffix_of(writes.format), writes.rows_per_task, slots)
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
             first = first_rows(tasks[0], columns, BadRows() if self.reads.on_bad_rows == "drop" else None)

@@ -254,17 +254,11 @@ class Release(AnyRelease):
 
     def kernel(self) -> Kernel:
         """Return the batch kernel. It holds the subkeys of this release, never the key itself."""
+        reading, same_noise = f"{TOKENIZER_VERSION}{self.policy.reading_version()}", self.duplicates == "same-noise"
         return Kernel(
-            self.mechanism,
-            self.budget,
-            self.policy,
-            self.draw_key(),
-            f"{TOKENIZER_VERSION}{self.policy.reading_version()}",
-            self.collocations,
-            self.duplicates == "same-noise",
-            self.spans,
-            self.span_marks,
-        )
+            self.mechanism, self.budget, self.policy, self.draw_key(), reading, self.collocations, same_noise,
+            self.spans, self.span_marks,
+        )  # fmt: skip
 
 
 _NAMES = {
