@@ -41,7 +41,7 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
     own, published = _runs(texts.slice(0, TEXTS).cast(pa.large_string())), _published(store)
     for words, (share, least, formula) in SHARES.items():
         (runs, inside), (known, pieces) = own[words], published[words]
-        there = np.isin(runs, known)
+        there = known[np.searchsorted(known, runs)] == runs
         shared, several = np.unique(runs[there]), min(FEW, np.unique(own[4][1]).size)
         hits, sizes = np.bincount(inside[there], minlength=len(texts)), np.bincount(inside, minlength=len(texts))
         alike = np.count_nonzero((hits > 0) & (hits >= formula * sizes))
@@ -55,11 +55,11 @@ def refuse_overlap(store: Store, texts: pa.Array) -> None:
 
 @functools.lru_cache(maxsize=2)
 def _published(store: Store) -> dict[int, tuple[UInt64, Int64]]:
-    """Return for each number of words the different runs of a store, in their order, and the first piece of each."""
+    """Return for each number of words the runs of a store, sorted, then the largest number; the first piece of each."""
     made = {}
     for words, (runs, pieces) in _runs(store.texts.slice(0, PIECES)).items():
         known, first = np.unique(runs, return_index=True)
-        made[words] = known, pieces[first]
+        made[words] = np.append(known, np.uint64(2**64 - 1)), pieces[first]
     return made
 
 
