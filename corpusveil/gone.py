@@ -63,7 +63,7 @@ def gone_setting(place: str, value: object = None) -> str | None:
 
 
 def gone_option(arguments: Sequence[str]) -> tuple[str, str, str] | None:
-    """Return command, option or command, and sentence for what is gone, in the words of a command line."""
+    """Return the command, what of it is gone (an option, or the command), and the sentence that says so; or None."""
     given = {word.split("=", 1)[0] for word in arguments}
     for name, instead in GONE.items():
         command, dashes, option = name.partition(" --")

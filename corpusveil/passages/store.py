@@ -101,7 +101,7 @@ class Store:
 
     @property
     def like(self) -> dict[str, Any]:
-        """Figures measured on left-out public passages; empty if there are none."""
+        """Figures measured on held-out public passages; empty if there are none."""
         figures: dict[str, Any] = self.info.get("figures", {}).get("like", {})
         return figures
 

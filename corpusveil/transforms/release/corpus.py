@@ -140,8 +140,8 @@ class Run:
         shards, reads = self.source(hidden)
         columns = reads.columns
         self._check(shards, columns, writes.url, writes.private)
-        slots: Callable[[], int] = lambda: engine.slots()  # noqa: PLW0108, E731 - only asked when it matters
-        tasks = plan(shards, formats.suffix_of(writes.format), writes.rows_per_task, slots)
+        form, rows = formats.suffix_of(writes.format), writes.rows_per_task
+        tasks = plan(shards, form, rows, lambda: engine.slots())  # noqa: PLW0108 - only asked when it matters
         first: list[Batch] = []
         if not files.exists(files.join(writes.url, "manifest.json")):
             first = first_rows(tasks[0], columns, BadRows() if self.reads.on_bad_rows == "drop" else None)
